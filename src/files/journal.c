@@ -83,7 +83,7 @@ bool mt_journal_add(mt_journal *j, const mt_journal_record *r, mt_error *err)
 
 bool mt_journal_sync(mt_journal *j, mt_error *err)
 {
-    if (fdatasync(j->fd) == 0) {
+    if (fsync(j->fd) == 0) {
         j->good = j->end;
         return true;
     }

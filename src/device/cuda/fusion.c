@@ -514,7 +514,7 @@ const mt_cuda_fusion mt_cuda_fusions[] = {
     PAIR("split in heads",       F(SPLIT_HEADS),                       F(HEADS),                     split_in_heads)
     PAIR("heads of both",        F(HEADS),                             F(HEADS),                     heads_of_both)
     PAIR("pages in heads",       F(HEADS),                             F(KV_WRITE),                  pages_in_heads)
-    PAIR("route with router",    F(ROUTE),                             FOR_EXPERTS,                     route_with_router)
+    PAIR("route with router",    F(ROUTE),                             FOR_EXPERTS,                  route_with_router)
     PAIR("gates with conv",      F(CONV_KEEP),                         F(GATES),                     gates_with_conv)
     PAIR("norm in delta",        F(DELTA_FEW),                         F(GATED_NORM),                norm_in_delta)
     /*  name                   first kernel                          between                       */

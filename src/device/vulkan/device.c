@@ -1,6 +1,7 @@
-/* The Vulkan device: runs shaders on one queue of a GPU of any vendor. Objects are those of the fallback (fallback.h), and
-   the CPU computes what has no shader here. Its bits are the CPU's without BFMMLA and AMX, and so is its fingerprint:
-   shaders use integers, and of floats only sums and products that are rounded once to nearest even. */
+/* The Vulkan device: runs shaders on one queue of a GPU of any vendor. Objects are those of the fallback
+   (fallback.h), and the CPU computes what has no shader here. Its bits are the CPU's without BFMMLA and AMX, and so
+   is its fingerprint: shaders use integers, and of floats only sums and products that are rounded once to nearest
+   even. */
 #include <string.h>
 
 #include "base/alloc.h"

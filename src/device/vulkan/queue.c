@@ -1,5 +1,5 @@
-/* The queue of the Vulkan device: commands are recorded in lists, which run one after the other. A semaphore counts those
-   that have run. Every command waits for all before it. */
+/* The queue of the Vulkan device: commands are recorded in lists, which run one after the other. A semaphore counts
+   those that have run. Every command waits for all before it. */
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>

@@ -22,8 +22,8 @@ void mt_batches_drain(mt_batches *batches); /* no line is begun any more */
 void mt_batches_stop(mt_batches *batches);  /* waits for the thread; NULL is fine */
 void mt_batches_close(mt_batches *batches); /* when no line is on its way any more; NULL is fine */
 
-/* Keeps a new batch, of which the caller has filled in what the client says. Owns it in any case. spelled: its lines are
-   written. Appends what is told of it. False: *why. */
+/* Keeps a new batch, of which the caller has filled in what the client says. Owns it in any case. spelled: its lines
+   are written. Appends what is told of it. False: *why. */
 bool mt_batches_add(mt_batches *batches, mt_bulk *batch, mt_buf *out, mt_failure *why) MT_NODISCARD;
 int mt_batches_folder(const mt_batches *batches);
 mt_files *mt_batches_files(const mt_batches *batches);

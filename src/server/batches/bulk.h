@@ -1,5 +1,5 @@
-/* A batch (mt_bulk, since a device has batches, too): requests of a client that are answered when nobody else has work, a line of a file each. What of it is on
-   disk, and the parts of src/server/batches. */
+/* A batch (mt_bulk, since a device has batches, too): requests of a client that are answered when nobody else has
+   work, a line of a file each. What of it is on disk, and the parts of src/server/batches. */
 #ifndef MT_SERVER_BATCHES_BULK_H
 #define MT_SERVER_BATCHES_BULK_H
 

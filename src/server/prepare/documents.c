@@ -261,6 +261,8 @@ static size_t copy_page(char *to, const char *from, size_t len)
     return done;
 }
 
+enum { PAGE_LINE = 64 }; /* bytes that are enough for the line above a page */
+
 /* The parts that a PDF becomes, while they are made. */
 typedef struct parts {
     mt_chat_part *at;
@@ -286,7 +288,7 @@ static bool put_page(reader *r, pages *p, size_t number, parts *to, const mt_cha
     const char *end = memchr(p->at, '\f', (size_t)(p->text.data + p->text.len - p->at));
 
     if (p->count > 1)
-        to->text += sprintf(to->text, "[page %zu of %zu]\n", number, p->count);
+        to->text += snprintf(to->text, PAGE_LINE, "[page %zu of %zu]\n", number, p->count);
     if (number <= p->shown) {
         const json_t *picture = picture_part(r, p, err);
 
@@ -307,7 +309,7 @@ static bool put_page(reader *r, pages *p, size_t number, parts *to, const mt_cha
 static bool put_pages(reader *r, mt_chat_message *m, size_t at, mt_chat_text name, pages *p, mt_error *err)
 {
     const mt_chat_part like = m->parts[at];
-    const size_t most = m->part_count + 2 * p->shown, bytes = name.len + 1 + p->text.len + 64 * p->count;
+    const size_t most = m->part_count + 2 * p->shown, bytes = name.len + 1 + p->text.len + PAGE_LINE * p->count;
     parts to = {.at = mt_arena_alloc(r->chat->arena, most * sizeof(*to.at)),
                 .text = mt_arena_alloc(r->chat->arena, bytes)};
 
@@ -322,8 +324,11 @@ static bool put_pages(reader *r, mt_chat_message *m, size_t at, mt_chat_text nam
     to.begin = to.text;
     p->at = p->text.data;
     p->png = p->pictures.data;
-    if (name.len)
-        to.text += sprintf(to.text, "%.*s\n", (int)name.len, name.data);
+    if (name.len) {
+        memcpy(to.text, name.data, name.len);
+        to.text += name.len;
+        *to.text++ = '\n';
+    }
     for (size_t i = 1; i <= p->count; i++)
         if (!put_page(r, p, i, &to, &like, err))
             return false;

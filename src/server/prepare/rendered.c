@@ -1,5 +1,5 @@
-/* A list from the newest to the oldest, whose bytes are those of the requests' room: at most MT_LIMIT_RENDERED_BYTES, and a
-   sixteenth of the room. */
+/* A list from the newest to the oldest, whose bytes are those of the requests' room: at most MT_LIMIT_RENDERED_BYTES,
+   and a sixteenth of the room. */
 #include "server/prepare/rendered.h"
 
 #include <string.h>

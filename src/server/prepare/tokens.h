@@ -31,9 +31,9 @@ size_t mt_tokens_most(const mt_served *served);
    is N tokens", those of Anthropic's for "prompt is too long: N tokens > N". Returns false. */
 bool mt_tokens_too_long(const mt_served *served, size_t count, bool more, const char *param, mt_failure *why);
 
-/* Makes the prompts of an ask: one of each chat, which is changed thereby, else as many as the ask has. prep->stop: gives
-   up once it is true. most: tokens that a text may have, as in mt_encode_options; a longer text is refused without
-   reading all of it. False: *why; pictures and constraints of *out must be freed all the same. */
+/* Makes the prompts of an ask: one of each chat, which is changed thereby, else as many as the ask has. prep->stop:
+   gives up once it is true. most: tokens that a text may have, as in mt_encode_options; a longer text is refused
+   without reading all of it. False: *why; pictures and constraints of *out must be freed all the same. */
 bool mt_tokens_make(mt_served *served, mt_ask *ask, mt_prep *prep, size_t most, mt_token_prompt **out, size_t *count,
                     mt_failure *why) MT_NODISCARD;
 

@@ -198,7 +198,8 @@ static const few_kernel *choose_few(const mt_device *dev, const mt_weight *const
     return blocks <= one->blocks * (size_t)dev->processors ? one : find_few(&w[0]->d, rows, 2);
 }
 
-/* Stages of a ring with which `blocks` blocks run at once, or `most` of them on a multiprocessor; 0: not even two. beside: bytes of shared memory that a block has beside its ring. */
+/* Stages of a ring with which `blocks` blocks run at once, or `most` of them on a multiprocessor; 0: not even two.
+   beside: bytes of shared memory that a block has beside its ring. */
 static uint32_t ring_stages(const mt_device *dev, size_t blocks, size_t most, size_t beside, size_t stage)
 {
     enum { LEAST = 2, MOST = MT_NATIVE_GROUP / MT_NATIVE_CHUNK, STATIC = 256, RESERVED = 1024 };
