@@ -87,7 +87,8 @@ static size_t find_twin(mt_bulk_name *names, size_t count)
 {
     size_t first = 0;
 
-    qsort(names, count, sizeof(*names), by_digest);
+    if (count > 1)
+        qsort(names, count, sizeof(*names), by_digest);
     for (size_t i = 1; i < count; i++)
         if (memcmp(names[i].digest, names[i - 1].digest, sizeof(names[i].digest)) == 0 &&
             (!first || names[i].line < first))
