@@ -17,6 +17,7 @@ import {
     shot,
     stop,
     test,
+    textOf,
     until,
     visit,
 } from "./common.mjs";
@@ -34,14 +35,14 @@ test("a question about a picture is answered, with its figures", () =>
         await settled(tab, 2);
         assert.match(await lastText(tab), /red circle and a blue square/);
         assert.match(
-            await tab.locator(".stats").innerText(),
+            await textOf(tab.locator(".stats")),
             /^\d+ tokens · \d.* tokens\/s · first after .*s · \d+ of \d+ prompt tokens cached/,
         );
         assert.ok(await tab.locator(".question img").evaluate((image) => image.complete && image.naturalWidth > 0));
         await ask(tab, "Who are you?");
         await settled(tab, 4);
         assert.match(await tab.title(), /What do you see\? – motet/);
-        assert.match(await tab.locator(".stats").last().innerText(), /· [1-9]\d* of \d+ prompt tokens cached/);
+        assert.match(await textOf(tab.locator(".stats").last()), /· [1-9]\d* of \d+ prompt tokens cached/);
         await accessible(tab, "a conversation");
         await shot(tab, "chat");
         await tab.emulateMedia({colorScheme: "dark"});
@@ -119,10 +120,10 @@ test("reasoning is folded away and opens", () =>
         await settled(tab, 2);
         assert.match(await lastText(tab), /42/);
         const folded = tab.locator(".reasoning");
-        assert.match(await folded.locator("summary").innerText(), /^Thought for /);
+        assert.match(await textOf(folded.locator("summary")), /^Thought for /);
         assert.equal(await folded.evaluate((node) => node.open), false);
         await folded.locator("summary").click();
-        assert.match(await folded.locator(".prose").innerText(), /42/);
+        assert.match(await textOf(folded.locator(".prose")), /42/);
     }));
 
 test("tools are called, and their results go on", () =>
@@ -134,8 +135,8 @@ test("tools are called, and their results go on", () =>
         });
         await ask(tab, "replay:weather");
         await settled(tab, 2);
-        assert.equal(await tab.locator(".call h2").innerText(), "get_weather");
-        assert.match(await tab.locator(".call pre").innerText(), /"city": "Paris"/);
+        assert.equal(await textOf(tab.locator(".call h2")), "get_weather");
+        assert.match(await textOf(tab.locator(".call pre")), /"city": "Paris"/);
         await accessible(tab, "a call");
         await tab.fill("form.results textarea", "sunny");
         await tab.click("text=Give the result");
@@ -154,7 +155,7 @@ test("an answer is stopped, and goes on", () =>
         await tab.click("[aria-label='Answer again']");
         await longer(tab, 20);
         await stop(tab);
-        assert.equal(await tab.locator(".switches").innerText(), "2/2");
+        assert.equal(await textOf(tab.locator(".switches")), "2/2");
     }));
 
 test("what was cut goes on where it ended", () =>
@@ -183,7 +184,7 @@ test("questions are edited, answers asked for again, and branches kept", () =>
         await tab.fill(".editing textarea", "Tell me a short story.");
         await tab.press(".editing textarea", "Enter");
         await settled(tab, 2);
-        assert.equal(await tab.locator(".question .switches").innerText(), "2/2");
+        assert.equal(await textOf(tab.locator(".question .switches")), "2/2");
         await tab.click(".question [aria-label='The branch before']");
         await settled(tab, 4);
         assert.match(await lastText(tab), /42/);
@@ -194,7 +195,7 @@ test("questions are edited, answers asked for again, and branches kept", () =>
         await settled(tab, 4);
         await tab.reload();
         await settled(tab, 4);
-        assert.equal(await tab.locator(".question .switches").first().innerText(), "1/2");
+        assert.equal(await textOf(tab.locator(".question .switches").first()), "1/2");
         await accessible(tab, "branches");
         await tab.keyboard.press("ArrowUp"); // edits the last question
         await tab.locator(".editing textarea").waitFor();
@@ -214,7 +215,7 @@ test("an answer goes on when the page is loaded again", () =>
         await tab.reload();
         await settled(tab, 2);
         assert.equal((await lastText(tab)).trim(), text);
-        assert.match(await tab.locator(".stats").innerText(), /tokens\/s/);
+        assert.match(await textOf(tab.locator(".stats")), /tokens\/s/);
     }));
 
 test("a connection that breaks is picked up", () =>
@@ -276,7 +277,7 @@ test("tokens are coloured by probability and show what else there was", () =>
         await tab.keyboard.press("ArrowRight");
         assert.equal(await tab.locator(".token.chosen").getAttribute("tabindex"), "0");
         assert.equal(await tab.locator(".alternatives tr").count(), 5);
-        assert.match(await tab.locator(".alternatives .taken td").last().innerText(), /%$/);
+        assert.match(await textOf(tab.locator(".alternatives .taken td").last()), /%$/);
         await accessible(tab, "tokens");
         await tab.click("[aria-label='Colour tokens by probability']");
         assert.equal(await lastText(tab), said);
@@ -457,7 +458,7 @@ test("everything is reached by keyboard", () =>
         await tab.keyboard.type("Say it.");
         await tab.keyboard.press("Enter");
         await settled(tab, 2);
-        assert.equal(await tab.locator(".asked").innerText(), "Who are you?\nSay it.");
+        assert.equal(await textOf(tab.locator(".asked")), "Who are you?\nSay it.");
         const seen = new Set();
         for (let i = 0; i < 40; i++) {
             await tab.keyboard.press("Tab");

@@ -164,8 +164,19 @@ export function settled(tab, count) {
     );
 }
 
+/** What an element of a message shows. Of a message that was not laid out yet, innerText alone is empty. */
+export function textOf(locator) {
+    return locator.evaluate((element) => {
+        const {style} = element.closest(".message") ?? element;
+        style.contentVisibility = "visible";
+        const text = element.innerText;
+        style.contentVisibility = "";
+        return text;
+    });
+}
+
 export function lastText(tab) {
-    return tab.locator(".answer .said").last().innerText();
+    return textOf(tab.locator(".answer .said").last());
 }
 
 /** Until the last answer, which is still being given, has more characters than so many. */

@@ -1,7 +1,7 @@
 // What a model writes is never more than text, wherever it is shown.
 
 import assert from "node:assert/strict";
-import {main, settings, test, until, visit} from "./common.mjs";
+import {main, settings, test, textOf, until, visit} from "./common.mjs";
 
 const {replay_url: REPLAY} = settings;
 const TOOL = [{name: "look", parameters: {type: "object", properties: {where: {type: "string"}}}}];
@@ -57,7 +57,7 @@ test("text, reasoning, titles, names and probabilities", () =>
         await tab.click(".reasoning summary");
         const {links} = await harmless(tab);
         assert.ok(links.length >= 3, "what may be a link is one");
-        const text = await tab.locator(".said").innerText();
+        const text = await textOf(tab.locator(".said"));
         for (const shown of [
             "<script>window.pwned = 1</script>",
             "javascript:window.pwned=4",
@@ -67,7 +67,7 @@ test("text, reasoning, titles, names and probabilities", () =>
             "<form action=//evil.example>",
         ])
             assert.ok(text.includes(shown), `${shown} is not shown as text in ${text}`);
-        assert.match(await tab.locator(".reasoning .prose").innerText(), /<script>window.pwned=21/);
+        assert.match(await textOf(tab.locator(".reasoning .prose")), /<script>window.pwned=21/);
         assert.equal(await tab.locator("#model option").innerText(), "replay <b>model</b>");
         assert.match(await tab.title(), /<img src=x onerror/);
         await tab.click("[aria-label='Colour tokens by probability']");
@@ -86,12 +86,12 @@ test("calls of tools, their results, and errors", () =>
         await tab.fill("#set-tools", JSON.stringify(TOOL));
         await ask(tab, "replay:attack");
         await settled(tab, 2);
-        assert.match(await tab.locator(".call pre").innerText(), /<\/pre><img src=x onerror=window.pwned=30>/);
+        assert.match(await textOf(tab.locator(".call pre")), /<\/pre><img src=x onerror=window.pwned=30>/);
         await harmless(tab);
         await tab.fill("form.results textarea", "<script>window.pwned=41</script>");
         await tab.click("text=Give the result");
         await settled(tab, 4);
-        assert.match(await tab.locator(".said").last().innerText(), /<img src=x onerror=window.pwned=33>/);
+        assert.match(await textOf(tab.locator(".said").last()), /<img src=x onerror=window.pwned=33>/);
         await harmless(tab);
         // an error that quotes what was sent
         visitor.allowed.push(/status of 400/);
@@ -149,7 +149,7 @@ test("what a server writes that is not motet, or has gone wrong", () =>
         await settled(tab, 2);
         await tab.click("[aria-label='Colour tokens by probability']");
         await tab.locator(".token").first().focus();
-        assert.equal(await tab.locator(".call h2").innerText(), evil);
+        assert.equal(await textOf(tab.locator(".call h2")), evil);
         assert.equal(await tab.locator(".fault .note").textContent(), evil);
         await harmless(tab);
     }));

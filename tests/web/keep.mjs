@@ -6,8 +6,8 @@ import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import {
-    accessible,
     ARGUMENTS,
+    accessible,
     ask,
     chromium,
     eventually,
@@ -20,6 +20,7 @@ import {
     shot,
     stop,
     test,
+    textOf,
     until,
     visit,
     withServers,
@@ -94,7 +95,7 @@ test("a question that is shown as sent is on the disk with its conversation", ()
             await tab.locator(".question").waitFor();
             await tab.reload();
             await until(tab, () => document.querySelectorAll("#conversations a").length === 1);
-            assert.equal(await tab.locator(".asked").innerText(), "replay:endless");
+            assert.equal(await textOf(tab.locator(".asked")), "replay:endless");
         },
     ));
 
@@ -285,10 +286,10 @@ test("a server that is killed takes nothing that was said with it", () =>
             await tab.click(".fault >> text=Ask again");
             await longer(tab, 20);
             await stop(tab);
-            assert.equal(await tab.locator(".answer .switches").last().innerText(), "2/2");
+            assert.equal(await textOf(tab.locator(".answer .switches").last()), "2/2");
             await tab.reload();
             await settled(tab, 4);
-            assert.equal(await tab.locator(".answer .said").first().innerText(), "This is a plain answer.");
+            assert.equal(await textOf(tab.locator(".answer .said").first()), "This is a plain answer.");
             await tab.click(".answer [aria-label='The branch before']");
             await until(tab, () => [...document.querySelectorAll(".said")].at(-1).textContent.length > 200);
         });

@@ -18,6 +18,7 @@ import {
     shot,
     stop,
     test,
+    textOf,
     until,
     visit,
 } from "./common.mjs";
@@ -155,10 +156,10 @@ test("files of text go along, with their tokens; others are refused in words", (
         await ask(tab, "replay:plain");
         await settled(tab, 2);
         assert.match(JSON.parse(sent.asked[0]).input[0].content[0].text, /^data\.csv:\n```\na,b\n1,2\n\n```$/);
-        assert.equal(await tab.locator(".question .file b").innerText(), "data.csv");
+        assert.equal(await textOf(tab.locator(".question .file b")), "data.csv");
         await tab.reload();
         await settled(tab, 2);
-        assert.equal(await tab.locator(".question .file b").innerText(), "data.csv");
+        assert.equal(await textOf(tab.locator(".question .file b")), "data.csv");
     }));
 
 test("a conversation that is forgotten stops its answer, shown or not", () =>
@@ -314,7 +315,7 @@ test("errors are sentences with something to do", () =>
             await tab.click("#new");
             await ask(tab, "hello");
             await tab.locator(".fault").waitFor();
-            assert.match(await tab.locator(".fault .bad").innerText(), text);
+            assert.match(await textOf(tab.locator(".fault .bad")), text);
             await tab.locator(`.fault button >> text=${button}`).waitFor();
             assert.doesNotMatch(await tab.locator(".fault .note").textContent(), /\[0\]/);
         }
@@ -426,7 +427,7 @@ test("a second tab follows the first to its newest message", () =>
         await ask(tab, "replay:plain two");
         await settled(tab, 4);
         await settled(other, 4);
-        assert.equal(await other.locator(".asked").last().innerText(), "replay:plain two");
+        assert.equal(await textOf(other.locator(".asked").last()), "replay:plain two");
         await other.close();
     }));
 

@@ -16,6 +16,7 @@ import {
     settled,
     shot,
     test,
+    textOf,
     until,
     visit,
     withServers,
@@ -246,8 +247,8 @@ test("exports of ChatGPT, Open WebUI and llama.cpp are imported", () =>
         await tab.click("#conversations a >> text=From ChatGPT");
         await settled(tab, 2);
         assert.equal(await lastText(tab), "Another way");
-        assert.equal(await tab.locator(".asked").innerText(), "Hello <b>");
-        assert.equal(await tab.locator(".answer .switches").innerText(), "2/2");
+        assert.equal(await textOf(tab.locator(".asked")), "Hello <b>");
+        assert.equal(await textOf(tab.locator(".answer .switches")), "2/2");
         await tab.click("#conversations a >> text=From Open WebUI");
         await until(tab, () => document.querySelector(".said")?.textContent === "Hello there");
         assert.equal(await tab.locator(".reasoning .prose").textContent(), "hm");
@@ -437,7 +438,7 @@ test("tools of an MCP server are called when the person agrees", async () => {
             await ask(tab, "replay:weather");
             await tab.click("dialog button >> text=Always this tool");
             await settled(tab, 4);
-            assert.equal(await tab.locator(".results pre").innerText(), "sunny <b>and</b> warm");
+            assert.equal(await textOf(tab.locator(".results pre")), "sunny <b>and</b> warm");
             assert.equal(await lastText(tab), "It will be sunny in Paris.");
             const [, params, session] = calls.find(([method]) => method === "tools/call");
             assert.deepEqual(params, {name: "get_weather", arguments: {city: "Paris", days: 3}});
@@ -456,7 +457,7 @@ test("tools of an MCP server are called when the person agrees", async () => {
                 await ask(tab, "replay:weather");
                 if (said) await tab.click(`dialog button >> text=${said}`);
                 await settled(tab, 4);
-                assert.match(await tab.locator(".results pre").innerText(), result);
+                assert.match(await textOf(tab.locator(".results pre")), result);
                 assert.equal(made() - before, more, `${said ?? "never, as was said before"}`);
             }
         });
