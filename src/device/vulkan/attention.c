@@ -1,7 +1,6 @@
 /* The step's rows, and attention over pages of 16 or 32 bits; other pages are the fallback's. */
 #include "device/vulkan/operations.h"
 
-#include <assert.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -20,30 +19,36 @@ static size_t pages_of(const mt_batch *b, const mt_span *s)
 
 static size_t words_of(const mt_batch *b)
 {
-    size_t words = b->rows * MT_VULKAN_STEP_WORDS;
+    size_t words = b->rows * MT_VULKAN_ROW_WORDS;
     for (size_t i = 0; i < b->spans; i++)
         words += MT_KV_GROUPS * pages_of(b, &b->span[i]);
     return words;
 }
 
-bool mt_vulkan_step_plan(mt_device *dev)
+bool mt_vulkan_step_plan(mt_device *dev, size_t words)
 {
-    if (!dev->step) {
-        dev->step = mt_vulkan_memory_new(dev, MT_VULKAN_STEP_BYTES);
-        dev->step_host = mt_alloc_array(MT_VULKAN_STEP_BYTES / sizeof(uint32_t), sizeof(uint32_t));
-    }
+    if (dev->step && words <= dev->step_words)
+        return true;
+    if (dev->step)
+        mt_vulkan_memory_free(dev, dev->step);
+    mt_free(dev->step_host);
+    dev->step_words = words;
+    dev->step_host = mt_alloc_array(words, sizeof(*dev->step_host));
+    dev->step = mt_vulkan_memory_new(dev, words * sizeof(*dev->step_host));
     return dev->step != NULL;
 }
 
 void mt_vulkan_step_begin(mt_device *dev, const mt_batch *b)
 {
-    assert(words_of(b) * sizeof(uint32_t) <= MT_VULKAN_STEP_BYTES);
-    if (!mt_vulkan_step_plan(dev)) /* a step without a plan: tests of single operations */
+    const size_t words = words_of(b);
+    if (!mt_vulkan_step_plan(dev, words > dev->step_words ? 2 * words : words)) {
+        (void)mt_vulkan_ok(dev, VK_ERROR_OUT_OF_DEVICE_MEMORY, "hold the pages of a step");
         return;
+    }
     dev->batch_rows = b->rows;
     dev->follows = b->chooser != NULL;
     uint32_t *rows = dev->step_host;
-    size_t used = b->rows * MT_VULKAN_STEP_WORDS;
+    size_t used = b->rows * MT_VULKAN_ROW_WORDS;
     for (size_t i = 0; i < b->spans; i++) {
         const mt_span *s = &b->span[i];
         const size_t pages = pages_of(b, s);
@@ -56,7 +61,7 @@ void mt_vulkan_step_begin(mt_device *dev, const mt_batch *b)
             used += pages;
         }
         for (size_t r = s->row; r < s->row + s->rows; r++) {
-            uint32_t *to = rows + r * MT_VULKAN_STEP_WORDS;
+            uint32_t *to = rows + r * MT_VULKAN_ROW_WORDS;
             to[0] = b->tokens ? b->tokens[r] : 0;
             to[1] = b->seen_from ? b->seen_from[r] : 0;
             to[2] = b->seen ? b->seen[r] : UINT32_MAX;
@@ -90,7 +95,7 @@ static void write_half(mt_device *dev, const mt_kv *kv, const mt_kv_shape *shape
            .step = mt_vulkan_address(dev->step),
            .pages = mt_vulkan_address(plain_kv(kv)->memory),
            .page_bytes = mt_kv_page_bytes(dev, shape),
-           .step_words = MT_VULKAN_STEP_WORDS,
+           .step_words = MT_VULKAN_ROW_WORDS,
            .table = (uint32_t)(FIRST_TABLE + shape->group),
            .page_tokens = (uint32_t)shape->page_tokens,
            .head_dim = (uint32_t)shape->head_dim,
@@ -130,7 +135,7 @@ void mt_vulkan_op_attention(mt_device *dev, mt_tensor *y, const mt_tensor *q, mt
            .sinks = mt_vulkan_rows_of(how.sinks).data,
            .pages = mt_vulkan_address(plain_kv(kv)->memory),
            .page_bytes = mt_kv_page_bytes(dev, shape),
-           .step_words_table = (uint32_t)(MT_VULKAN_STEP_WORDS | (FIRST_TABLE + shape->group) << 8),
+           .step_words_table = (uint32_t)(MT_VULKAN_ROW_WORDS | (FIRST_TABLE + shape->group) << 8),
            .page_tokens = (uint32_t)shape->page_tokens,
            .head_dim = (uint32_t)shape->head_dim,
            .head_stride = (uint32_t)mt_rules_kv_stride(shape),

@@ -10,9 +10,9 @@
 
 static mt_device *open_vulkan(const mt_device_params *params, mt_host *host, mt_error *err)
 {
-    const bool any = !params->name || strcmp(params->name, "auto") == 0;
-    if (any) { /* the CPU is faster as long as it computes most operations anyway */
-        mt_fail(err, MT_E_NOT_FOUND, "--device vulkan insists on it");
+    /* not by itself: the CPU is faster as long as it computes most operations anyway */
+    if (!params->name || strcmp(params->name, "auto") == 0) {
+        mt_fail(err, MT_E_NOT_FOUND, "--device vulkan asks for it");
         return NULL;
     }
     if (params->numerics == MT_NUMERICS_NATIVE) {
@@ -26,8 +26,7 @@ static mt_device *open_vulkan(const mt_device_params *params, mt_host *host, mt_
                                 .precision = params->precision,
                                 .kv_bits = params->kv_bits,
                                 .numerics = MT_NUMERICS_PORTABLE},
-                       .number = params->number,
-                       .any = any};
+                       .number = params->number};
     if (mt_vulkan_open_gpu(dev, err))
         return dev;
     mt_free(dev);

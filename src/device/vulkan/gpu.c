@@ -21,7 +21,7 @@ static bool open_instance(mt_device *dev, mt_error *err)
     uint32_t count = MOST_EXTENSIONS;
     if (dev->vk.EnumerateInstanceExtensionProperties(NULL, &count, list) < 0)
         count = 0;
-    /* drivers for Apple's GPUs are shown to who asks for them */
+    /* without this extension the loader hides drivers of Apple's GPUs, which lack parts of Vulkan */
     const char *const names[] = {VK_KHR_PORTABILITY_ENUMERATION_EXTENSION_NAME};
     const bool some = has_extension(list, count, names[0]);
     mt_free(list);
@@ -44,7 +44,8 @@ static bool open_instance(mt_device *dev, mt_error *err)
     return mt_vulkan_driver_instance(&dev->vk, dev->instance, err);
 }
 
-/* GPUs on cards come before those that share the processor's memory, and processors last. */
+/* The order in which GPUs are numbered: first those with memory of their own, then those that share the processor's
+   memory, then virtual ones, and processors last. */
 static int rank_of(VkPhysicalDeviceType type)
 {
     switch (type) {
@@ -73,9 +74,7 @@ static bool choose_gpu(mt_device *dev, mt_error *err)
     for (int rank = 0; rank <= 4; rank++)
         for (uint32_t i = 0; i < count; i++) {
             const VkPhysicalDeviceProperties p = properties_of(dev, gpus[i], NULL);
-            if (rank_of(p.deviceType) != rank || (dev->any && p.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU))
-                continue;
-            if (seen++ != dev->number)
+            if (rank_of(p.deviceType) != rank || seen++ != dev->number)
                 continue;
             dev->gpu = gpus[i];
             dev->processor = p.deviceType == VK_PHYSICAL_DEVICE_TYPE_CPU;
@@ -85,7 +84,7 @@ static bool choose_gpu(mt_device *dev, mt_error *err)
                                VK_API_VERSION_MAJOR(p.apiVersion), VK_API_VERSION_MINOR(p.apiVersion));
             return true;
         }
-    if (dev->any || seen == 0)
+    if (seen == 0)
         return mt_fail(err, MT_E_NOT_FOUND, "Vulkan finds no GPU here (vulkaninfo says more); use --device cpu");
     return mt_fail(err, MT_E_NOT_FOUND, "there is no device vulkan:%d; Vulkan finds %d, counted from 0", dev->number,
                    seen);

@@ -25,7 +25,7 @@ MT_DEVICE_OPERATIONS(MT_VULKAN_DECLARE)
 
 mt_weight *mt_vulkan_weight_new(mt_set *set, const mt_mat *mat, const float *bias, bool exact);
 bool mt_vulkan_device_plan(mt_device *dev, size_t rows, mt_error *err);
-bool mt_vulkan_step_plan(mt_device *dev); /* false: there is no memory */
+bool mt_vulkan_step_plan(mt_device *dev, size_t words); /* makes room for them; false: there is no memory */
 void mt_vulkan_step_begin(mt_device *dev, const mt_batch *batch);
 
 /* How a weight lies in memory: shaders/weight.glsl. */

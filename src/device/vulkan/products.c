@@ -1,4 +1,4 @@
-/* Weights and products. A weight is laid out anew when it is loaded: codes of all formats as nibbles or bytes, scales
+/* Weights and products. A weight is copied to the device in a layout of its own when it is loaded: codes of all formats as nibbles or bytes, scales
    and biases as fp32, everything else as bf16, f16 or fp32. */
 #include "device/vulkan/operations.h"
 
@@ -10,10 +10,12 @@
 #include "kernels/portable/scalar.h"
 #include "kernels/unpack.h"
 
-enum { PIECE = 4 << 20, ROWS = 4, CODE_COLUMNS = 8, FLOAT_COLUMNS = 4, THREADS = 64 };
+enum { PIECE = 4 << 20, ROWS = 4, CODE_COLUMNS = 8, FLOAT_COLUMNS = 8, THREADS = 64 };
 
 static mt_vulkan_kind kind_of(const mt_mat *mat, mt_class class)
 {
+    if (mat->n > (size_t)MT_VULKAN_GROUPS * MT_MIN(CODE_COLUMNS, FLOAT_COLUMNS))
+        return MT_VULKAN_ON_HOST;
     if (class == MT_CLASS_Q)
         return mat->format == MT_FORMAT_AFFINE ? mat->bits <= 4 ? MT_VULKAN_NIBBLES : MT_VULKAN_UNSIGNED
                                                : MT_VULKAN_BYTES;
@@ -154,7 +156,7 @@ bool mt_vulkan_device_plan(mt_device *dev, size_t rows, mt_error *err)
 {
     const size_t bytes = rows * packed_bytes(dev->most_k);
     dev->rows = rows;
-    if (mt_vulkan_step_plan(dev) && dev->packed && dev->packed->bytes >= bytes)
+    if (mt_vulkan_step_plan(dev, MT_VULKAN_STEP_WORDS) && dev->packed && dev->packed->bytes >= bytes)
         return true;
     if (dev->packed)
         mt_vulkan_memory_free(dev, dev->packed);
@@ -260,7 +262,7 @@ void mt_vulkan_op_embed(mt_device *dev, mt_tensor *x, const mt_weight *w, float 
            .group = w->group,
            .groups = w->groups,
            .biased = w->biases != NULL,
-           .step_words = MT_VULKAN_STEP_WORDS,
+           .step_words = MT_VULKAN_ROW_WORDS,
            .scale = scale};
     if (w->kind == MT_VULKAN_ON_HOST || dev->follows)
         mt_fallback_host(dev)->op_embed(dev, x, w, scale);

@@ -1,5 +1,4 @@
 /* Operations that treat each row by itself. */
-#include <assert.h>
 
 #include "device/vulkan/operations.h"
 

@@ -8,14 +8,15 @@
 #include "device/vulkan/shaders.h"
 
 enum {
-    MT_VULKAN_STEP_BYTES = 16 << 20, /* of the step's rows and page tables */
+    MT_VULKAN_STEP_WORDS = 1 << 20,  /* of the step's rows and page tables, at first */
+    MT_VULKAN_GROUPS = 65535,        /* most groups of a shader side by side: every driver runs so many */
     MT_VULKAN_LISTS = 8,             /* lists of commands that may wait or run at once */
     MT_VULKAN_COMMANDS = 64,         /* of a list, before it is submitted */
     MT_VULKAN_STAGING = 8 << 20, /* bytes of memory through which the host writes, and of that through which it reads */
     MT_VULKAN_BLOCK = 32 << 20,  /* bytes that are allocated at once for small pieces of memory */
     MT_VULKAN_ALIGN = 256,       /* where a piece begins */
     MT_VULKAN_ARGUMENTS = 128,   /* most bytes of a shader's arguments: every driver has so many */
-    MT_VULKAN_STEP_WORDS = 8     /* words of a row of the step: token, seen_from, seen, end, page tables */
+    MT_VULKAN_ROW_WORDS = 8      /* words of a row of the step: token, seen_from, seen, end, page tables */
 };
 
 /* Memory as the driver gives it, with a buffer over all of it. Pieces are taken from its begin on; it is freed with its
@@ -42,7 +43,6 @@ typedef struct mt_vulkan_list {
 struct mt_device {
     mt_device_head head;
     int number; /* of the GPU, among all */
-    bool any;   /* a GPU was asked for by no name: processors do not count */
     mt_vulkan_driver vk;
     VkInstance instance;
     VkPhysicalDevice gpu;
@@ -69,6 +69,7 @@ struct mt_device {
     /* working memory: rows packed for a product; the step's rows and page tables, and the host's copy of them */
     mt_memory *packed, *step;
     uint32_t *step_host;
+    size_t step_words; /* of both */
     size_t rows, most_k; /* rows: of the largest step; most_k: columns of the widest weight of codes */
     size_t batch_rows;
     bool follows; /* some of the step's tokens are chosen by the device */

@@ -34,7 +34,7 @@ void main()
     uint groups = k / group, links = units / link, unit_words = unit / 4;
     uint t = gl_LocalInvocationID.x, column = gl_WorkGroupID.x * COLUMNS + t / 8, slice = t % 8;
     uint row0 = gl_WorkGroupID.y * ROWS, rows = min(ROWS, m - row0);
-    /* who adds: the first half of the threads the links, the other the biases */
+    /* then a thread of the first half adds the links of a row and column, and one of the second half its biases */
     uint own = t % 32, own_row = own / COLUMNS, own_column = gl_WorkGroupID.x * COLUMNS + own % COLUMNS;
     bool adds = own_row < rows && own_column < y.cols;
     float total = 0.0;

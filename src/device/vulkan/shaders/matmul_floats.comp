@@ -1,8 +1,9 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
-/* y = W x by R6, of x as it is or, where W is bf16 and `rounded`, of x rounded to bf16. 16 threads are the lanes of a column. */
+/* y = W x by R6, of x as it is or, where W is bf16 and `rounded`, of x rounded to bf16. A group has 8 columns; 16
+   threads are the lanes of a column. */
 #include "weight.glsl"
-layout(local_size_x = 64) in;
+layout(local_size_x = 128) in;
 layout(push_constant, std430) uniform Arguments
 {
     Rows y, x;
@@ -11,11 +12,11 @@ layout(push_constant, std430) uniform Arguments
     uint kind, row_words, rounded, flags; /* 2: bias */
 };
 
-shared float lane[64];
+shared float lane[128];
 
 void main()
 {
-    uint t = gl_LocalInvocationID.x, l = t % 16, column = gl_WorkGroupID.x * 4 + t / 16, row = gl_WorkGroupID.y;
+    uint t = gl_LocalInvocationID.x, l = t % 16, column = gl_WorkGroupID.x * 8 + t / 16, row = gl_WorkGroupID.y;
     float sum = 0.0;
     if (column < y.cols)
         for (uint i = l; i < x.cols; i += 16) {
