@@ -264,6 +264,13 @@ def videos_come_as_files_or_as_frames():
         assert usage(ask(server, {"type": "video", "video": frames, "fps": 2}))[0] > 30
         served.need(PROGRAM, "video")
         assert usage(ask(server, {"type": "video_url", "video_url": {"url": data}}))[0] > 30
+        film = {"type": "video_url", "video_url": {"url": data}}
+        all_frames, few = usage(ask(server, film))[0], usage(ask(server, {**film, "fps": 0.5}))[0]
+        assert few < all_frames
+        for part, field in (({**film, "video_fps": 0.5}, {}),
+                            ({"type": "video_url", "video_url": {"url": data, "video_fps": 0.5}}, {}),
+                            (film, {"video_fps": 0.5}), (film, {"mm_processor_kwargs": {"video_fps": 0.5}})):
+            assert usage(ask(server, part, **field))[0] == few, (part, field)
         got = server.post("/v1/responses", {"max_output_tokens": 1, "input": [
             {"role": "user", "content": [{"type": "input_video", "video_url": data}]}]})
         assert got.status == 200 and got.json()["usage"]["input_tokens"] > 30, got.body
