@@ -1,4 +1,4 @@
-/* The head of a batch: JSON, written to a name of its own and then renamed. */
+/* The head of a batch: JSON, written to a new file that then replaces the old one. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

@@ -1,5 +1,5 @@
-/* The lines of a batch: checked one by one, copied to a file of the batch's own, since the client may delete the one
-   that it uploaded, and read again when they are answered. */
+/* The lines of a batch: checked one by one, copied to the batch's own file, because the client may delete the uploaded
+   one, and read again when they are answered. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -39,7 +39,7 @@ static bool read_custom(const mt_bulk *b, const json_t *line, const char **custo
            mt_failure_value(why, "custom_id", "is no name: send 1 to 64 letters, digits, \"_\" and \"-\"");
 }
 
-/* What only OpenAI's lines have. */
+/* Checks the members that only OpenAI's lines have. */
 static bool read_request(const mt_bulk *b, const json_t *line, mt_failure *why)
 {
     const char *method = mt_json_word(json_object_get(line, "method")),
@@ -82,7 +82,7 @@ static int by_digest(const void *a, const void *b)
     return order ? order : (x->line > y->line) - (x->line < y->line);
 }
 
-/* The first line that has the name of one before it; 0: there is none. */
+/* The first line with the custom_id of an earlier line; 0: there is none. */
 static size_t find_twin(mt_bulk_name *names, size_t count)
 {
     size_t first = 0;
@@ -101,7 +101,7 @@ static size_t find_twin(mt_bulk_name *names, size_t count)
 typedef struct writer {
     mt_bulk *batch;
     int fd;
-    mt_buf out; /* not written yet */
+    mt_buf out; /* lines that are not written yet */
 } writer;
 
 static bool fail_write(mt_error *err)
@@ -151,7 +151,7 @@ static bool begin(writer *w, mt_bulk *b, int folder, mt_files *files, mt_error *
     return w->fd >= 0 || fail_write(err);
 }
 
-/* All lines are on disk, or, where `drop`, none is left. */
+/* Syncs and closes the file; drop: removes it instead. False: *err, and the file is removed. */
 static bool end(writer *w, int folder, bool drop, mt_error *err)
 {
     bool ok = drop || w->fd < 0 || (flush(w, err) && (fsync(w->fd) == 0 || fail_write(err)));
@@ -172,7 +172,7 @@ static bool end(writer *w, int folder, bool drop, mt_error *err)
 
 typedef struct checker {
     writer w;
-    size_t number; /* of the line in the client's file, from 1 on */
+    size_t number; /* of the current line in the client's file, from 1 on */
     size_t faults;
     mt_buf *errors;
     mt_bulk_name *names;

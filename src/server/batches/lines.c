@@ -1,4 +1,5 @@
-/* A line on the io thread: it becomes a call of the server itself (calls/call.h), and its answer a line of results. */
+/* The io thread's part of a line: starts a call without a connection (calls/call.h), and makes a line of results of its
+   answer. */
 #include <stdio.h>
 #include <string.h>
 
@@ -15,7 +16,7 @@ void mt_bulk_job_free(mt_bulk_job *job)
     mt_free(job);
 }
 
-/* The account that a batch is of; NULL: it is nobody's, or *lost: there is no such account now. */
+/* The account of a batch; NULL: the batch has none, or (*lost) the account is gone from the keys. */
 static mt_account *account_of(const mt_server *server, const mt_bulk *batch, bool *lost)
 {
     char owner[MT_ACCOUNT_OWNER];
@@ -31,13 +32,13 @@ static mt_account *account_of(const mt_server *server, const mt_bulk *batch, boo
     return NULL;
 }
 
-/* Whether a line that could not be answered may be so later: the server was busy, or ends. */
+/* Whether a failure passes: the server was busy, or it ends. */
 static bool may_again(const mt_failure *why)
 {
     return why->status == 429 || why->status == 503;
 }
 
-/* The call of a line is over. */
+/* The end of a line's call: makes its result and hands it to the batches' thread. */
 static void over(mt_call *call)
 {
     mt_bulk_job *job = call->job;
@@ -71,7 +72,7 @@ static void over(mt_call *call)
     mt_batches_give(call->server->batches, job);
 }
 
-/* Answers a line without a call. */
+/* Gives a line an error as its result, without a call. */
 static void refuse(mt_bulk_job *job, const mt_failure *why)
 {
     mt_buf body = {.limit = 8 * (size_t)MT_LIMIT_ERROR_TEXT};

@@ -1,4 +1,4 @@
-/* Lines of results in the shape of the API that the batch is of, and the files that OpenAI's API has of them. */
+/* Lines of results in the shape of the batch's API, and OpenAI's files of them. */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -39,11 +39,11 @@ void mt_bulk_tell_none(mt_buf *out, const mt_bulk *b, const char *custom, mt_bul
                          : "the batch was cancelled before this line was answered");
 }
 
-/* A file while the journal is read. */
+/* A file of results while it is made from the journal. */
 typedef struct file {
     mt_files_part *part;
     mt_error *err;
-    bool errors; /* it gets what was not answered; else what was */
+    bool errors; /* takes all results but answers; else answers alone */
 } file;
 
 static bool add_record(void *ctx, const mt_journal_record *r)
@@ -55,7 +55,7 @@ static bool add_record(void *ctx, const mt_journal_record *r)
     return mt_files_add(f->part, r->text, r->len, f->err) && mt_files_add(f->part, "\n", 1, f->err);
 }
 
-/* Makes one of the files, whose id gets into `id` first, unless it has been made before. */
+/* Makes one of the files, whose id is noted first, unless the file exists. */
 static bool publish(mt_bulk *b, int folder, mt_files *files, bool errors, const char *id, mt_bulk_noter *note,
                     void *ctx, mt_error *err)
 {

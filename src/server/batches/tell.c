@@ -1,4 +1,4 @@
-/* What is told of a batch, in the shape of the API that it is of. */
+/* The description of a batch in the shape of OpenAI's or Anthropic's API. */
 #include <inttypes.h>
 
 #include "base/clock.h"
@@ -64,7 +64,7 @@ static void tell_anthropic(mt_buf *out, const mt_bulk *b)
     const bool over = mt_bulk_is_over(b->state);
     const size_t answered = b->counts[MT_BULK_ANSWERED], erred = b->counts[MT_BULK_ERRED],
                  lapsed = b->counts[MT_BULK_LAPSED], dropped = b->counts[MT_BULK_DROPPED];
-    /* Only when all are done does Anthropic's API count them */
+    /* Anthropic's own service counts results only when all lines are done; here they are counted as they arrive */
     mt_json_write(out, "{'id':%s,'type':'message_batch','processing_status':%s", b->id,
                   over        ? "ended"
                   : b->cancel ? "canceling"

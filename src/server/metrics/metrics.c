@@ -431,7 +431,7 @@ static void write_batches(const writer *w, mt_batches *batches)
     open_metric(w, "motet_batches", "gauge", "Batches that are kept here, by what they do.");
     for (size_t i = 0; i < MT_BULK_STATES; i++)
         labelled(w, "motet_batches", "state", mt_bulk_state_name((mt_bulk_state)i), s.states[i]);
-    gauge(w, "motet_batch_lines_running", (double)s.flying, "Lines of batches that are being answered.");
+    gauge(w, "motet_batch_lines_running", (double)s.running, "Lines of batches that are being answered.");
     open_metric(w, "motet_batch_lines_total", "counter", "Lines of batches that have their results.");
     for (size_t i = 0; i < MT_BULK_RESULTS; i++)
         labelled(w, "motet_batch_lines_total", "result", results[i], s.lines[i]);
