@@ -267,8 +267,8 @@ void mt_answer_feed(mt_answer *a, size_t prompt, const mt_event *event, mt_buf *
         finish(a, c, event);
     if (a->open == 0)
         a->ended = (int64_t)time(NULL);
-    /* With usage in every chunk, the last token's chunk is also the one that ends the choice, as in vLLM: else two
-       chunks would tell the same count */
+    /* Completions tell the end with the last token, as OpenAI's do. So do all dialects with usage in every chunk, as
+       vLLM does: else two chunks would tell the same count */
     if (!(event->ending && (a->form.continuous_usage || a->dialect->joins)))
         write_news(a, c, out);
     if (a->open == 0)

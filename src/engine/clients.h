@@ -56,7 +56,7 @@ void mt_client_record_charge(mt_client_record *client_record, double seconds, ui
 double mt_clients_debt(const mt_clients *clients, const mt_client *client, uint64_t now);
 
 /* Compares the seats of two clients, divided by their shares, as if a had more_a and b more_b seats more (or fewer):
-   below 0: a has fewer. Who is last has more than anyone who is not. */
+   below 0: a has fewer. A client that is last counts as having more than any that is not. */
 int mt_client_record_compare(const mt_client_record *a, int more_a, const mt_client_record *b, int more_b);
 
 /* The client that gets the next free seat: of those with more eager sequences than places, the one with the fewest

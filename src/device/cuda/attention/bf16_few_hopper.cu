@@ -26,8 +26,8 @@ enum { HALF = MT_SEGMENT / 2, COMPUTING = 256, WARPS = COMPUTING / 32, EIGHTS = 
 
 template <int HD> constexpr int RING = 6; /* stages: a segment has four, or two */
 
-/* Items in shared memory: those that have stages, at most three, since each has two at least, and the one after them.
-   What was before them has been computed, so its place is free. */
+/* How many items shared memory has places for: those whose keys or values are in the ring, at most three, since each
+   item takes two stages or more, and the item that comes next. Earlier items are computed, and their places free. */
 template <int HD> constexpr int ITEMS = RING<HD> / 2 + 1;
 
 template <int HD> struct few_room {
@@ -42,25 +42,25 @@ template <int HD> struct few_room {
     item items[ITEMS<HD>];
 };
 
-/* Of eight rows a thread has two, and of its warp's sixteen columns two: 0 and 8 after lane / 4, of one row after the
-   other. Where a head has fewer than 128 columns, the last warps have none. */
+/* The results that a thread holds for eight rows: two rows, and of its warp's sixteen columns lane / 4 and the eighth
+   behind it, first of one row, then of the other. Where a head has fewer than 128 columns, the last warps have none. */
 typedef struct few_result {
     float o[4];
 } few_result;
 
-/* What it has of its rows over the segments of an item. */
+/* What a thread keeps of its rows from segment to segment of an item. */
 typedef struct few_progress {
     whole w[2];
     few_result acc;
 } few_progress;
 
-/* Which of the warps that compute this one is. */
+/* The number of this warp among those that compute. */
 static __device__ inline uint32_t own_warp(void)
 {
     return (threadIdx.x - PRODUCERS) / 32;
 }
 
-/* Number `which`, without a register that is addressed by another. */
+/* all[which], where a register cannot be an index. */
 template <typename type> static __device__ inline type pick(const type (&all)[EIGHTS], uint32_t which)
 {
     type one = all[0];

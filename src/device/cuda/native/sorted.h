@@ -1,5 +1,5 @@
-/* Parameters of kernels of `native` whose rows may be sorted by expert (experts/experts.c). A tile of packed rows is a
-   share then, and other rows are in sorted order. */
+/* Parameters of the kernels of `native` that also multiply rows sorted by expert (experts/experts.c). Then each tile of
+   packed rows is a share of one expert's rows, and rows that are not packed are in the sorted order. */
 #ifndef MT_DEVICE_CUDA_NATIVE_SORTED_H
 #define MT_DEVICE_CUDA_NATIVE_SORTED_H
 
