@@ -5,9 +5,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/compiler.h"
 #include "fake.h"
 
-#ifdef __SANITIZE_THREAD__
+#if MT_SANITIZED_THREAD
 #define RANGE ((size_t)1 << 34) /* the sanitizer's tables leave no room for more */
 #else
 #define RANGE ((size_t)1 << 42)

@@ -24,7 +24,7 @@ static void a_thread_that_hangs_does_not_hold_the_process(void **state)
     pid_t child;
 
     (void)state;
-#if defined(__SANITIZE_THREAD__)
+#if MT_SANITIZED_THREAD
     skip(); /* whose runtime does not let a forked child start threads */
 #endif
     assert_int_equal(pipe(said), 0);
