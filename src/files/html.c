@@ -1,5 +1,6 @@
-/* One pass over the bytes. No tree is made: what is not closed, or closed twice, changes nothing but where lines
-   begin. */
+/* One pass over the bytes, without a tree. An element that is not closed, or closed twice, changes only where lines
+   begin; a comment, a script or a quoted value that is not closed takes the rest of the page with it, as in a
+   browser. */
 #include "files/html.h"
 
 #include <stdint.h>
@@ -10,7 +11,7 @@
 #include "base/compiler.h"
 #include "base/utf8.h"
 
-enum { NAME = 12, ENTITY = 10 }; /* bytes of the longest name of a tag, and of an entity, that is known */
+enum { NAME = 12, ENTITY = 10 }; /* longest names of elements and entities below, in bytes */
 
 typedef struct page {
     mt_buf *out;
@@ -22,6 +23,16 @@ typedef struct page {
     bool anything; /* something was written */
 } page;
 
+static bool is_letter(char c)
+{
+    return (c | 32) >= 'a' && (c | 32) <= 'z';
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
 static bool in(const char *name, const char *const *list, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -30,7 +41,7 @@ static bool in(const char *name, const char *const *list, size_t count)
     return false;
 }
 
-/* Writes what was put off, and a character. */
+/* Writes the white space that is due, and a character. */
 static void put(page *p, const char *text, size_t len)
 {
     if (p->line && p->anything)
@@ -44,7 +55,7 @@ static void put(page *p, const char *text, size_t len)
     mt_buf_add(p->out, text, len);
 }
 
-/* Skips to behind a word; to the end, where it does not come. */
+/* Skips to the byte after the next `word`, or to the end of the page. */
 static void skip_to(page *p, const char *word)
 {
     const size_t len = strlen(word);
@@ -54,7 +65,7 @@ static void skip_to(page *p, const char *word)
     p->at = (size_t)(p->end - p->at) >= len ? p->at + len : p->end;
 }
 
-/* Behind the '>' of a tag, in whose values there may be others. */
+/* Skips to the byte after the '>' that ends a tag; quoted values may have others. */
 static void skip_tag(page *p)
 {
     char quote = '\0';
@@ -78,18 +89,17 @@ static void read_tag(page *p)
         "dt",      "fieldset", "figcaption", "figure",     "footer", "form",     "h1",      "h2",  "h3",
         "h4",      "h5",       "h6",         "header",     "hr",     "li",       "main",    "nav", "ol",
         "option",  "p",        "pre",        "section",    "table",  "textarea", "title",   "tr",  "ul"};
-    static const char *const dark[] = {"script", "style", "template", "noscript", "svg"};
+    static const char *const hidden[] = {"script", "style", "template", "noscript", "svg"};
     char name[NAME + 1] = "", closing[NAME + 3];
     const bool ends = p->at < p->end && *p->at == '/';
     size_t len = 0;
 
     p->at += ends;
-    while (p->at < p->end && len < NAME &&
-           ((*p->at | 32) >= 'a' && (*p->at | 32) <= 'z' ? true : *p->at >= '0' && *p->at <= '9'))
-        name[len++] = *p->at >= '0' && *p->at <= '9' ? *p->at++ : (char)(*p->at++ | 32);
+    for (; p->at < p->end && len < NAME && (is_letter(*p->at) || is_digit(*p->at)); p->at++)
+        name[len++] = (char)(*p->at | 32); /* digits have this bit */
     name[len] = '\0';
     skip_tag(p);
-    if (!ends && in(name, dark, MT_COUNT(dark))) {
+    if (!ends && in(name, hidden, MT_COUNT(hidden))) {
         closing[0] = '<';
         closing[1] = '/';
         memcpy(closing + 2, name, len + 1);
@@ -103,7 +113,7 @@ static void read_tag(page *p)
     p->tab = p->tab || (ends && (strcmp(name, "td") == 0 || strcmp(name, "th") == 0));
 }
 
-/* The character of an entity, of which `len` bytes are given, without & and ;. 0: it is not known. */
+/* The character of an entity, given without "&" and ";". 0: there is none of that name. */
 static uint32_t entity(const char *text, size_t len)
 {
     static const struct {
@@ -120,15 +130,17 @@ static uint32_t entity(const char *text, size_t len)
                  {"rarr", 0x2192}};
     char number[ENTITY + 1];
     unsigned long c;
-    char *end;
 
     if (len > 1 && text[0] == '#') {
         const bool hex = (text[1] | 32) == 'x';
+        const size_t begin = 1 + hex;
 
         memcpy(number, text, len);
         number[len] = '\0';
-        c = strtoul(number + 1 + hex, &end, hex ? 16 : 10);
-        return !*end && c >= ' ' && c <= 0x10FFFF && c != 0x7F && (c < 0xD800 || c > 0xDFFF) ? (uint32_t)c : 0;
+        if (strspn(number + begin, hex ? "0123456789abcdefABCDEF" : "0123456789") != len - begin)
+            return 0;
+        c = strtoul(number + begin, NULL, hex ? 16 : 10);
+        return c >= ' ' && c <= 0x10FFFF && c != 0x7F && (c < 0xD800 || c > 0xDFFF) ? (uint32_t)c : 0;
     }
     for (size_t i = 0; i < MT_COUNT(known); i++)
         if (strlen(known[i].name) == len && memcmp(known[i].name, text, len) == 0)
@@ -161,7 +173,7 @@ static void read_text(page *p)
         read_entity(p);
     else if (p->pre && c == '\n') {
         mt_buf_add(p->out, "\n", p->anything);
-        p->line = p->blank = false;
+        p->line = p->tab = p->blank = false;
     } else if (c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f') {
         if (p->pre)
             put(p, &c, 1);
@@ -183,8 +195,7 @@ bool mt_files_html(mt_buf *out, const char *bytes, size_t len)
         } else if (left >= 2 && p.at[0] == '<' && (p.at[1] == '!' || p.at[1] == '?')) {
             p.at += 2;
             skip_tag(&p);
-        } else if (left >= 2 && p.at[0] == '<' &&
-                   (p.at[1] == '/' || ((p.at[1] | 32) >= 'a' && (p.at[1] | 32) <= 'z'))) {
+        } else if (left >= 2 && p.at[0] == '<' && (p.at[1] == '/' || is_letter(p.at[1]))) {
             p.at++;
             read_tag(&p);
         } else

@@ -7,12 +7,13 @@
 
 #include "base/buf.h"
 
-/* Whether bytes are HTML: they begin as a page does, or name (may be NULL) ends as those of pages do. */
+/* Whether bytes are HTML: they begin with <!doctype html, <html, <head or <body, or name (may be NULL) ends in .html,
+   .htm or .xhtml. */
 bool mt_files_is_html(const char *bytes, size_t len, const char *name, size_t name_len);
 
-/* Appends the text of a page: without tags, scripts, styles and comments; blocks, rows and list items begin lines,
-   cells are set apart by tabs, and white space is one blank but for that of <pre>. Never more bytes than there were,
-   and one. False: out is full. */
+/* Appends the text of a page, without tags, scripts, styles and comments. Blocks, rows and list items begin lines, a
+   tab separates cells, and white space outside <pre> becomes one blank. The text has at most len + 1 bytes. False: out
+   is full. */
 bool mt_files_html(mt_buf *out, const char *bytes, size_t len);
 
 #endif

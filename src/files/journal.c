@@ -4,8 +4,8 @@
 
    The checksum is of all that follows it. Invariants:
 
-   1. `good` is where the last synced record ends, `end` where the last written one does: a record that could not be
-      written whole, or not be synced, is cut off before the next is written.
+   1. `good` is where the last synced record ends, `end` where the last written one does. `torn`: behind `end` there may
+      be a record that could not be written whole, or not be synced; it is cut off before the next is written.
    2. Whoever reads stops at the first record that is not whole. Behind it can only be what was never synced. */
 #include "files/journal.h"
 
@@ -28,6 +28,7 @@ enum { SUM = 9, HEAD = SUM + 11 + 2 + 11 };
 struct mt_journal {
     int fd;
     uint64_t good, end;
+    bool torn;
 };
 
 uint64_t mt_journal_size(size_t len)
@@ -66,6 +67,12 @@ static bool write_all(int fd, const char *data, size_t len, uint64_t *at)
     return true;
 }
 
+static bool cut_off(mt_journal *j)
+{
+    j->torn = ftruncate(j->fd, (off_t)j->end) != 0;
+    return !j->torn;
+}
+
 bool mt_journal_add(mt_journal *j, const mt_journal_record *r, mt_error *err)
 {
     char head[HEAD + 1];
@@ -73,9 +80,12 @@ bool mt_journal_add(mt_journal *j, const mt_journal_record *r, mt_error *err)
 
     if (r->len > LARGEST)
         return mt_fail(err, MT_E_TOO_LARGE, "a result of a batch has more than %u bytes", LARGEST);
+    if (j->torn && !cut_off(j))
+        return fail_write(err);
     write_head(head, r);
-    if (!write_all(j->fd, head, HEAD, &at) || !write_all(j->fd, r->text, r->len, &at) ||
-        !write_all(j->fd, "\n", 1, &at))
+    j->torn = !write_all(j->fd, head, HEAD, &at) || !write_all(j->fd, r->text, r->len, &at) ||
+              !write_all(j->fd, "\n", 1, &at);
+    if (j->torn)
         return fail_write(err);
     j->end = at;
     return true;
@@ -89,7 +99,7 @@ bool mt_journal_sync(mt_journal *j, mt_error *err)
     }
     fail_write(err);
     j->end = j->good;
-    (void)!ftruncate(j->fd, (off_t)j->good);
+    (void)!cut_off(j);
     return false;
 }
 

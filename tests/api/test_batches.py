@@ -293,6 +293,25 @@ def accounts():
 
 
 @SUITE.test
+def others_lack_tokens():
+    """Batches of accounts without tokens wait, and leave their places to those of others."""
+    with tempfile.NamedTemporaryFile("w", suffix=".keys") as keys:
+        poor = [{"authorization": "Bearer poor{}".format(i)} for i in range(5)]
+        keys.write("".join("poor{0} name=poor{0} tokens/min=1\n".format(i) for i in range(5)) + "rich name=rich\n")
+        keys.flush()
+        rich = {"authorization": "Bearer rich"}
+        with started("--keys", keys.name) as (server, _):
+            waiting = [create(server, [line(str(i)) for i in range(50)], headers=each) for each in poor]
+            def begun():
+                return [get(server, *each)["request_counts"]["completed"] > 0 for each in zip(waiting, poor)]
+            assert served.eventually(lambda: sum(begun()) >= 4)  # as many as are worked on at a time
+            for _ in range(3):
+                over = wait(server, create(server, [line("a"), line("b")], headers=rich), rich)
+                assert over["request_counts"] == {"total": 2, "completed": 2, "failed": 0}, over
+            assert {get(server, batch, each)["status"] for batch, each in zip(waiting, poor)} == {"in_progress"}
+
+
+@SUITE.test
 def kills():
     """However often the server is killed, each line has one answer, which is that of a single request."""
     rng = random.Random(5)

@@ -14,22 +14,26 @@ bool mt_batches_add(mt_batches *all, mt_bulk *b, mt_buf *out, mt_failure *why)
 
     pthread_mutex_lock(&all->lock);
     full = all->count >= MT_LIMIT_BATCHES;
+    all->count += !full;
     pthread_mutex_unlock(&all->lock);
     if (full)
         mt_failure_set(why, 429, "too_many_batches", NULL,
                        "%d batches are kept here already: delete some, or let them expire", MT_LIMIT_BATCHES);
-    else if (mt_batches_save_head(all, b, &err)) {
-        pthread_mutex_lock(&all->lock);
+    else if (!mt_batches_save_head(all, b, &err))
+        mt_failure_from_files(why, &err, NULL, NULL);
+    pthread_mutex_lock(&all->lock);
+    if (!full && !err.code) {
         b->counted = true;
         b->next = all->newest;
         all->newest = b;
-        all->count++;
         mt_bulk_tell(out, b);
         mt_batches_wake(all);
-        pthread_mutex_unlock(&all->lock);
-        return true;
+        b = NULL;
     } else
-        mt_failure_from_files(why, &err, NULL, NULL);
+        all->count -= !full;
+    pthread_mutex_unlock(&all->lock);
+    if (!b)
+        return true;
     mt_batches_remove_file(all, b, MT_BULK_LINES);
     mt_bulk_free(b);
     return false;

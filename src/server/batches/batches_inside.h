@@ -24,8 +24,6 @@
 
 #include "server/batches/batches.h"
 
-#define MT_BATCHES_PAUSE_NS UINT64_C(1000000000) /* before lines start again that the server had no room for */
-
 struct mt_batches {
     mt_batches_settings settings;
     int folder;
@@ -42,14 +40,23 @@ struct mt_batches {
     bool started; /* `thread` exists */
     pthread_t thread;
 
-    /* Only the thread uses the rest. */
-    size_t running;
-    uint64_t later; /* mt_clock_ns: no line starts before it */
+    size_t running; /* lines that the io thread has; only the thread changes it */
 };
 
 static inline int64_t mt_batches_now(void)
 {
     return (int64_t)time(NULL);
+}
+
+/* The head of the list. Other threads add batches in front of it; only the thread removes any. */
+static inline mt_bulk *mt_batches_newest(mt_batches *all)
+{
+    mt_bulk *b;
+
+    pthread_mutex_lock(&all->lock);
+    b = all->newest;
+    pthread_mutex_unlock(&all->lock);
+    return b;
 }
 
 /* Has the thread look at all batches now. With the lock. */
@@ -68,11 +75,15 @@ void mt_batches_remove_file(const mt_batches *all, const mt_bulk *batch, const c
 /* Something of a batch could not be written: says so in the log, and leaves the batch alone for a while. */
 void mt_batches_retry_later(mt_bulk *batch, const mt_error *err);
 
+/* The server had no room for a line of the batch: leaves the batch alone for a moment. */
+void mt_batches_pause(mt_bulk *batch);
+
 /* Changes the state of a batch, in memory and on disk. False: it could not be written, and the state is as before. */
 bool mt_batches_change(mt_batches *all, mt_bulk *batch, mt_bulk_state state);
 
-/* After a restart, once for each batch: counts its results and its bytes, and removes files that it needs no more. */
-void mt_batches_count(mt_batches *all, mt_bulk *batch);
+/* After a restart, once for each batch: counts its results and its bytes, and removes files that it needs no more.
+   False: the journal cannot be read; it is tried again later. */
+bool mt_batches_count(mt_batches *all, mt_bulk *batch);
 
 /* Opens the lines and the journal of a batch, so that its lines can be answered. False: it is tried again later. */
 bool mt_batches_activate(mt_batches *all, mt_bulk *batch);
@@ -80,7 +91,7 @@ void mt_batches_deactivate(mt_bulk *batch); /* closes them; no line may be runni
 
 void mt_batches_store(mt_batches *all, mt_bulk_job *jobs); /* stores results of lines; frees the jobs */
 
-/* Gives all waiting lines of an active batch this result without answering them. */
+/* Gives all waiting lines of a batch this result without answering them. */
 void mt_batches_close_lines(mt_batches *all, mt_bulk *batch, mt_bulk_result result);
 
 size_t mt_bulk_done(const mt_bulk *batch); /* lines that have results */

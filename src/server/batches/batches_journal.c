@@ -12,7 +12,8 @@
 #include "server/batches/batches_inside.h"
 #include "server/limits.h"
 
-#define FAILED_NS (10 * UINT64_C(1000000000)) /* pause of a batch that could not be written */
+#define BUSY_NS UINT64_C(1000000000)    /* pause of a batch for one of whose lines the server had no room */
+#define FAILED_NS UINT64_C(10000000000) /* pause of a batch that could not be written */
 
 bool mt_batches_save_head(mt_batches *all, const mt_bulk *b, mt_error *err)
 {
@@ -95,47 +96,55 @@ static uint64_t bytes_on_disk(const mt_bulk *b, uint64_t bytes)
     return b->anthropic ? bytes : 2 * bytes;
 }
 
-/* Claims the bytes that a batch of an earlier run has on disk. False: *err. */
-static bool claim_all(mt_batches *all, mt_bulk *b, mt_error *err)
+/* Claims the bytes that a batch of an earlier run has on disk, whatever the limits are now. */
+static void claim_all(mt_batches *all, mt_bulk *b)
 {
     static const char *const ends[] = {MT_BULK_LINES, MT_BULK_JOURNAL};
     mt_bulk_path path;
+    mt_error over; /* a limit, which does not matter here */
     struct stat st;
 
     if (b->claim)
-        return true;
-    b->claim = mt_files_claim(all->settings.files, b->owner, true, err);
+        return;
+    b->claim = mt_files_claim(all->settings.files, b->owner, true, &over);
     for (size_t i = 0; i < MT_COUNT(ends); i++)
-        if (fstatat(all->folder, mt_bulk_path_of(path, b, ends[i]), &st, 0) == 0 &&
-            !mt_files_claim_more(b->claim, i ? bytes_on_disk(b, (uint64_t)st.st_size) : (uint64_t)st.st_size, true,
-                                 err))
-            return false;
-    return true;
+        if (fstatat(all->folder, mt_bulk_path_of(path, b, ends[i]), &st, 0) == 0)
+            (void)!mt_files_claim_more(b->claim, i ? bytes_on_disk(b, (uint64_t)st.st_size) : (uint64_t)st.st_size,
+                                       true, &over);
 }
 
-void mt_batches_count(mt_batches *all, mt_bulk *b)
+static void set_counts(mt_batches *all, mt_bulk *b, const mt_bulk *from)
 {
-    const bool over = mt_bulk_is_over(b->state), has = b->state != MT_BULK_VALIDATING && (b->anthropic || !over);
+    pthread_mutex_lock(&all->lock);
+    memcpy(b->counts, from->counts, sizeof(b->counts));
+    pthread_mutex_unlock(&all->lock);
+}
+
+bool mt_batches_count(mt_batches *all, mt_bulk *b)
+{
+    const bool over = mt_bulk_is_over(b->state);
     mt_bulk copy = {.total = b->total};
     mt_bulk_path path;
-    mt_error err;
+    mt_error err = {0};
 
     if (b->counted)
-        return;
-    b->counted = true;
+        return true;
     if (over)
         mt_batches_remove_file(all, b, MT_BULK_LINES);
-    if (over && !has)
+    if (over && !b->anthropic)
         mt_batches_remove_file(all, b, MT_BULK_JOURNAL);
-    if (!has)
-        return;
-    if (!claim_all(all, b, &err) ||
-        !mt_journal_read(all->folder, mt_bulk_path_of(path, b, MT_BULK_JOURNAL), count_record, &copy, &err))
-        mt_log_warn("batch.failed", "%s: %s", b->id, err.text);
-    pthread_mutex_lock(&all->lock);
-    if (!over)
-        memcpy(b->counts, copy.counts, sizeof(b->counts));
-    pthread_mutex_unlock(&all->lock);
+    if (b->state != MT_BULK_VALIDATING && (b->anthropic || !over)) {
+        claim_all(all, b);
+        if (!over &&
+            !mt_journal_read(all->folder, mt_bulk_path_of(path, b, MT_BULK_JOURNAL), count_record, &copy, &err)) {
+            mt_batches_retry_later(b, &err);
+            return false;
+        }
+        if (!over)
+            set_counts(all, b, &copy);
+    }
+    b->counted = true;
+    return true;
 }
 
 size_t mt_bulk_done(const mt_bulk *b)
@@ -163,20 +172,18 @@ bool mt_batches_activate(mt_batches *all, mt_bulk *b)
 {
     mt_bulk_path path;
     mt_error err = {0};
-    mt_bulk copy;
+    mt_bulk copy = {.total = 0};
 
-    if (!mt_bulk_index(b, all->folder, &err)) {
-        mt_batches_retry_later(b, &err);
-        mt_batches_deactivate(b);
-        return false;
+    if (mt_bulk_index(b, all->folder, &err)) {
+        copy = (mt_bulk){.total = b->total, .lines = b->lines};
+        b->journal = mt_journal_open(all->folder, mt_bulk_path_of(path, b, MT_BULK_JOURNAL), count_record, &copy, &err);
     }
-    copy = (mt_bulk){.total = b->total, .lines = b->lines};
-    b->journal = mt_journal_open(all->folder, mt_bulk_path_of(path, b, MT_BULK_JOURNAL), count_record, &copy, &err);
     if (!b->journal) {
         mt_batches_retry_later(b, &err);
         mt_batches_deactivate(b);
         return false;
     }
+    set_counts(all, b, &copy);
     b->first = 0;
     b->active = true;
     return true;
@@ -188,7 +195,14 @@ static void requeue(mt_bulk *b, uint32_t line)
     b->first = line < b->first ? line : b->first;
 }
 
-/* Appends a result to the journal; mt_journal_sync makes it durable. False: *err. */
+void mt_batches_pause(mt_bulk *b)
+{
+    const uint64_t later = mt_clock_ns() + BUSY_NS;
+
+    b->later = b->later > later ? b->later : later;
+}
+
+/* Appends a result to the journal; sync_results makes it durable. False: *err. */
 static bool record(mt_bulk *b, uint32_t line, mt_bulk_result result, const mt_buf *text, mt_error *err)
 {
     const uint64_t bytes = bytes_on_disk(b, mt_journal_size(text->len));
@@ -196,40 +210,51 @@ static bool record(mt_bulk *b, uint32_t line, mt_bulk_result result, const mt_bu
 
     if (!mt_files_claim_more(b->claim, bytes, false, err))
         return false;
-    if (mt_journal_add(b->journal, &r, err))
-        return true;
-    mt_files_claim_less(b->claim, bytes);
-    return false;
+    if (!mt_journal_add(b->journal, &r, err)) {
+        mt_files_claim_less(b->claim, bytes);
+        return false;
+    }
+    b->unsynced += bytes;
+    return true;
+}
+
+/* Makes the results that were appended durable. False: *err, and they are not in the journal. */
+static bool sync_results(mt_bulk *b, mt_error *err)
+{
+    const bool ok = mt_journal_sync(b->journal, err);
+
+    if (!ok)
+        mt_files_claim_less(b->claim, b->unsynced);
+    b->unsynced = 0;
+    return ok;
 }
 
 /* The results of one batch are synced together. */
 void mt_batches_store(mt_batches *all, mt_bulk_job *jobs)
 {
-    const uint64_t now = mt_clock_ns();
     mt_bulk_job *next;
 
     for (mt_bulk_job *j = jobs; j; j = j->next) {
         mt_error err = {0};
 
         if (j->result == MT_BULK_AGAIN)
-            all->later = now + MT_BATCHES_PAUSE_NS;
+            mt_batches_pause(j->batch);
         else if (!record(j->batch, j->line, j->result, &j->text, &err)) {
             j->result = MT_BULK_AGAIN;
             mt_batches_retry_later(j->batch, &err);
         }
     }
-    for (mt_bulk *b = all->newest; b; b = b->next) {
+    for (mt_bulk *b = jobs ? mt_batches_newest(all) : NULL; b; b = b->next) {
         mt_error err = {0};
-        bool any = false, ok;
 
-        for (mt_bulk_job *j = jobs; j && !any; j = j->next)
-            any = j->batch == b && j->result != MT_BULK_AGAIN;
-        ok = !any || mt_journal_sync(b->journal, &err);
-        if (!ok)
-            mt_batches_retry_later(b, &err);
-        else if (any)
+        if (b->unsynced == 0)
+            continue;
+        if (sync_results(b, &err)) {
             b->failing = false;
-        for (mt_bulk_job *j = jobs; j && !ok; j = j->next)
+            continue;
+        }
+        mt_batches_retry_later(b, &err);
+        for (mt_bulk_job *j = jobs; j; j = j->next)
             if (j->batch == b)
                 j->result = MT_BULK_AGAIN;
     }
@@ -261,7 +286,9 @@ void mt_batches_close_lines(mt_batches *all, mt_bulk *b, mt_bulk_result result)
     size_t given = 0;
     bool ok = true, synced;
 
-    for (size_t i = 0; ok && i < b->total; i++) {
+    if (!b->active && !mt_batches_activate(all, b))
+        return;
+    for (size_t i = 0; ok && i < b->total && !atomic_load(&all->stop); i++) {
         json_t *line = b->lines[i].state == MT_LINE_WAITS ? mt_bulk_load(b, i, &err) : NULL;
 
         if (b->lines[i].state != MT_LINE_WAITS)
@@ -275,7 +302,7 @@ void mt_batches_close_lines(mt_batches *all, mt_bulk *b, mt_bulk_result result)
             b->lines[i].state = MT_LINE_CLOSED;
         json_decref(line);
     }
-    synced = mt_journal_sync(b->journal, &err);
+    synced = sync_results(b, &err);
     for (size_t i = 0; i < b->total; i++)
         if (b->lines[i].state == MT_LINE_CLOSED) {
             b->lines[i].state = synced ? MT_LINE_DONE : MT_LINE_WAITS;
@@ -285,7 +312,10 @@ void mt_batches_close_lines(mt_batches *all, mt_bulk *b, mt_bulk_result result)
     b->counts[result] += given;
     all->stats.lines[result] += given;
     pthread_mutex_unlock(&all->lock);
-    if (!ok || !synced)
+    if (!ok || !synced) {
         mt_batches_retry_later(b, &err);
+        if (b->running == 0) /* its lines need no memory meanwhile */
+            mt_batches_deactivate(b);
+    }
     mt_buf_free(&text);
 }

@@ -15,6 +15,8 @@
 /* ACTIVE: batches whose lines and journals are open; LOOK_MS: time between two looks at clocks and retries */
 enum { ACTIVE = 4, LOOK_MS = 1000 };
 
+#define LINE_BYTES (8 * MT_LIMIT_BATCH_NAME + 1024) /* of a line of results besides the response */
+
 static bool has_lapsed(const mt_bulk *b)
 {
     return b->expires <= mt_batches_now();
@@ -147,18 +149,16 @@ static void advance(mt_batches *all, mt_bulk *b)
     pthread_mutex_unlock(&all->lock);
     if (mt_clock_ns() < b->later)
         return;
-    mt_batches_count(all, b);
+    if (!mt_batches_count(all, b))
+        return;
     if (b->state == MT_BULK_VALIDATING)
         validate(all, b);
     if (mt_bulk_is_over(b->state) || b->state == MT_BULK_VALIDATING)
         return;
     if (cancel && b->state == MT_BULK_RUNNING && !mt_batches_change(all, b, MT_BULK_CANCELLING))
         return;
-    if ((b->state == MT_BULK_CANCELLING || has_lapsed(b)) && mt_bulk_done(b) + b->running < b->total) {
-        if (!b->active && !mt_batches_activate(all, b))
-            return;
+    if ((b->state == MT_BULK_CANCELLING || has_lapsed(b)) && mt_bulk_done(b) + b->running < b->total)
         mt_batches_close_lines(all, b, b->state == MT_BULK_CANCELLING ? MT_BULK_DROPPED : MT_BULK_LAPSED);
-    }
     if (mt_bulk_done(b) == b->total && b->running == 0)
         finish(all, b);
 }
@@ -170,37 +170,50 @@ static bool may_run(const mt_bulk *b)
            !has_lapsed(b);
 }
 
-/* Activates batches that may run, up to ACTIVE: the owner with the fewest active ones first, of equals the oldest. */
+/* Activates batches that may run, up to ACTIVE: the owner with the fewest active ones first, of equals the oldest.
+   Where all places are taken, a batch that pauses leaves its own: so accounts without tokens do not stop others. */
 static void activate_some(mt_batches *all)
 {
-    for (;;) {
-        mt_bulk *best = NULL;
-        size_t active = 0, fewest = SIZE_MAX;
+    mt_bulk *const newest = mt_batches_newest(all);
 
-        for (mt_bulk *b = all->newest; b; b = b->next) {
+    for (;;) {
+        mt_bulk *active[ACTIVE], *pausing = NULL, *best = NULL;
+        size_t count = 0, fewest = SIZE_MAX;
+
+        for (mt_bulk *b = newest; b; b = b->next)
+            if (b->active && count < ACTIVE) {
+                active[count++] = b;
+                pausing = b->running == 0 && !may_run(b) ? b : pausing;
+            }
+        if (count == ACTIVE && !pausing)
+            return;
+        for (mt_bulk *b = newest; b; b = b->next) {
             size_t own = 0;
 
-            active += b->active;
             if (b->active || !may_run(b))
                 continue;
-            for (const mt_bulk *other = all->newest; other; other = other->next)
-                own += other->active && strcmp(other->owner, b->owner) == 0;
+            for (size_t i = 0; i < count; i++)
+                own += strcmp(active[i]->owner, b->owner) == 0;
             if (own <= fewest) { /* the last is the oldest */
                 fewest = own;
                 best = b;
             }
         }
-        if (!best || active >= ACTIVE || !mt_batches_activate(all, best))
+        if (!best)
+            return;
+        if (count == ACTIVE)
+            mt_batches_deactivate(pausing);
+        if (!mt_batches_activate(all, best))
             return;
     }
 }
 
 /* The active batch with the fewest running lines; of equals, the oldest. */
-static mt_bulk *next_batch(const mt_batches *all)
+static mt_bulk *next_batch(mt_batches *all)
 {
     mt_bulk *best = NULL;
 
-    for (mt_bulk *b = all->newest; b; b = b->next)
+    for (mt_bulk *b = mt_batches_newest(all); b; b = b->next)
         if (b->active && may_run(b) && (!best || b->running <= best->running))
             best = b;
     return best;
@@ -239,7 +252,7 @@ static mt_bulk_job *make_job(mt_batches *all, mt_bulk *b, size_t line, mt_error 
                          .line = (uint32_t)line,
                          .custom = mt_strdup(custom),
                          .charged = b->lines[line].len,
-                         .text = {.limit = MT_LIMIT_RESPONSE_BYTES}};
+                         .text = {.limit = MT_LIMIT_RESPONSE_BYTES + LINE_BYTES}};
     if (!is_true(body, "stream") && !is_true(body, "background") && mt_json_tree_write(&text, body)) {
         job->body = text.data;
         job->body_len = text.len;
@@ -251,7 +264,7 @@ static mt_bulk_job *make_job(mt_batches *all, mt_bulk *b, size_t line, mt_error 
 /* Hands lines to the io thread, as many as may run. */
 static void start_lines(mt_batches *all)
 {
-    while (all->running < all->settings.at_once && !atomic_load(&all->draining) && mt_clock_ns() >= all->later) {
+    while (all->running < all->settings.at_once && !atomic_load(&all->draining)) {
         mt_bulk *b = next_batch(all);
         mt_error err = {0};
         mt_bulk_job *job;
@@ -262,7 +275,7 @@ static void start_lines(mt_batches *all)
             b->first++;
         job = make_job(all, b, b->first, &err);
         if (!job && err.code == MT_E_BUSY)
-            all->later = mt_clock_ns() + MT_BATCHES_PAUSE_NS;
+            mt_batches_pause(b);
         else if (!job)
             mt_batches_retry_later(b, &err);
         if (!job)
@@ -293,17 +306,6 @@ static mt_bulk_job *wait_for_jobs(mt_batches *all)
     return jobs;
 }
 
-/* The head of the list. Other threads add batches in front of it and never remove any. */
-static mt_bulk *newest(mt_batches *all)
-{
-    mt_bulk *b;
-
-    pthread_mutex_lock(&all->lock);
-    b = all->newest;
-    pthread_mutex_unlock(&all->lock);
-    return b;
-}
-
 void *mt_batches_work(void *arg)
 {
     mt_batches *all = arg;
@@ -313,7 +315,7 @@ void *mt_batches_work(void *arg)
         bool old;
 
         mt_batches_store(all, jobs);
-        for (mt_bulk *b = newest(all), *next; b && !atomic_load(&all->stop); b = next) {
+        for (mt_bulk *b = mt_batches_newest(all), *next; b && !atomic_load(&all->stop); b = next) {
             next = b->next;
             advance(all, b);
             pthread_mutex_lock(&all->lock);

@@ -82,6 +82,7 @@ struct mt_bulk {
     bool failing;   /* something could not be written, and the log says so; tried again at `later` */
     uint64_t later; /* mt_clock_ns: the batch is left alone before it */
     mt_files_part *claim;
+    uint64_t unsynced; /* bytes claimed for results that are in the journal and not synced */
     /* The rest is set while the batch is active: its lines and its journal are open */
     bool active;
     mt_journal *journal;

@@ -116,7 +116,7 @@ static bool read_json(mt_bulk *b, const json_t *o)
         b->at[i] = json_integer_value(json_array_get(at, i));
     for (size_t i = 0; i < MT_BULK_RESULTS; i++)
         b->counts[i] = (size_t)json_integer_value(json_array_get(json_object_get(o, "counts"), i));
-    return b->endpoint && state >= 0 && state < MT_BULK_STATES && total >= 0 && total <= UINT32_MAX &&
+    return b->endpoint && state >= 0 && state < MT_BULK_STATES && total >= 0 && total <= MT_LIMIT_BATCH_LINES &&
            json_array_size(at) == MT_BULK_STATES && copy(b->id, sizeof(b->id), o, "id") &&
            copy(b->owner, sizeof(b->owner), o, "owner") && copy(b->input, sizeof(b->input), o, "input") &&
            copy(b->window, sizeof(b->window), o, "window") && copy(b->output, sizeof(b->output), o, "output") &&

@@ -67,7 +67,7 @@ static void over(mt_call *call)
                               : call->out.len ? call->out.data
                                               : "{}");
     if (job->text.full)
-        job->result = MT_BULK_AGAIN; /* there was no memory */
+        job->result = MT_BULK_AGAIN; /* no memory: its limit leaves room for every response */
     mt_buf_free(&body);
     mt_batches_give(call->server->batches, job);
 }
