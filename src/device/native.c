@@ -23,7 +23,7 @@ bool mt_native_fits(const mt_mat *mat)
 
 bool mt_native_narrow(const mt_mat *mat)
 {
-    return (mat->format == MT_FORMAT_AFFINE || mat->format == MT_FORMAT_SIGNED) && mat->bits <= 4;
+    return mat->bits <= 4 && mt_code_top(mat) < 16;
 }
 
 /* Rounded to nearest even; what is too large is an infinity, NaN stays. */

@@ -2,23 +2,17 @@
 #include "device/rules.h"
 
 #include "device/native.h"
+#include "kernels/format.h"
 #include "kernels/kvq.h"
 
 mt_class mt_rules_class(mt_precision precision, mt_numerics numerics, const mt_mat *mat, bool exact)
 {
     if (exact || precision == MT_PRECISION_REFERENCE)
         return MT_CLASS_F;
-    switch (mat->format) {
-    case MT_FORMAT_AFFINE:
-    case MT_FORMAT_MXFP4:
-    case MT_FORMAT_NVFP4:
-    case MT_FORMAT_SIGNED:
-    case MT_FORMAT_IQ4: return numerics == MT_NUMERICS_NATIVE && mt_native_fits(mat) ? MT_CLASS_N : MT_CLASS_Q;
-    case MT_FORMAT_BF16:
-    case MT_FORMAT_FP8:
-    case MT_FORMAT_MXFP8: return MT_CLASS_B;
-    case MT_FORMAT_F32:
-    case MT_FORMAT_F16: break;
+    switch (mt_formats[mat->format].products) {
+    case MT_PRODUCTS_INTEGER: return numerics == MT_NUMERICS_NATIVE && mt_native_fits(mat) ? MT_CLASS_N : MT_CLASS_Q;
+    case MT_PRODUCTS_BF16: return MT_CLASS_B;
+    case MT_PRODUCTS_F32: break;
     }
     return MT_CLASS_F;
 }

@@ -56,7 +56,7 @@ double mt_work_mat_bytes(const mt_mat *mat)
     double rows = (double)mat->n;
     const size_t groups = mat->group ? (mat->k + mat->group - 1) / mat->group : 0;
     const double codes = rows * (double)mat->k * mat->bits / 8;
-    if (mat->format == MT_FORMAT_FP8)
+    if (mat->scale_rows > 1)
         rows = ceil(rows / mat->scale_rows);
     return codes + rows * (double)mt_scale_bytes(mat->scale_type, groups) * (mat->biases ? 2 : 1);
 }

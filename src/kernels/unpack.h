@@ -1,5 +1,4 @@
-/* Quantised weights as integers with a scale: AFFINE codes as they are, SIGNED less half their range, IQ4 as its table
-   says; E2M1 codes doubled, with half the scale.
+/* Quantised weights as integers with a scale. What integer a code stands for is in the table of formats (format.h).
 
    Codes of a row are one little-endian bit stream. Where w->split, bits above the fourth lie behind it: k / 2 bytes of
    nibbles, then the rest of each piece of the row in 16 bytes. A piece has 128 elements (5 bits) or 64 (6 bits); byte i
@@ -9,12 +8,12 @@
 #define MT_KERNELS_UNPACK_H
 
 #include "kernels/convert.h"
+#include "kernels/format.h"
 
 /* Whether weights are codes with scales, which the integer products take (R4 of docs/numerics.md). */
-MT_LEAF bool mt_has_codes(mt_format format)
+static inline bool mt_has_codes(mt_format format)
 {
-    return format == MT_FORMAT_AFFINE || format == MT_FORMAT_SIGNED || format == MT_FORMAT_IQ4 ||
-           format == MT_FORMAT_MXFP4 || format == MT_FORMAT_NVFP4;
+    return mt_formats[format].products == MT_PRODUCTS_INTEGER;
 }
 
 /* Elements of a piece of a split row. */
@@ -38,29 +37,36 @@ static inline unsigned mt_split_bits(const uint8_t *high, size_t i, unsigned bit
     return high[i / piece * 16 + i % 32 / 2] >> shift & ((1u << (bits - 4)) - 1);
 }
 
-/* The integers that 16 codes stand for, in formats of 4 bits other than AFFINE. */
+/* The integers that 16 codes stand for, in formats of 4 bits without biases. */
 static inline const int8_t *mt_code_table(mt_format format)
 {
-    static const int8_t e2m1[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
-    static const int8_t iq4[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
-    static const int8_t plain[16] = {-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7};
-    return format == MT_FORMAT_IQ4 ? iq4 : format == MT_FORMAT_SIGNED ? plain : e2m1;
+    static const int8_t consecutive[16] = {-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7};
+    const mt_code_integers *integers = mt_formats[format].integers;
+    return integers ? integers->of : consecutive;
 }
 
-/* The largest negative integer of the format, without its sign: added to all of them, it makes them unsigned. */
+/* The largest negative integer of the matrix's codes, without its sign: added to all of them, it makes them
+   unsigned. */
 static inline int mt_code_lift(const mt_mat *w)
 {
-    if (w->format == MT_FORMAT_AFFINE)
-        return 0;
-    return w->format == MT_FORMAT_SIGNED ? 1 << (w->bits - 1) : w->format == MT_FORMAT_IQ4 ? 127 : 12;
+    const mt_format_traits *t = &mt_formats[w->format];
+    if (t->integers)
+        return t->integers->lift;
+    return t->biased ? 0 : 1 << (w->bits - 1);
+}
+
+/* The largest integer after that. */
+static inline unsigned mt_code_top(const mt_mat *w)
+{
+    const mt_code_integers *integers = mt_formats[w->format].integers;
+    return integers ? integers->top : (1u << w->bits) - 1;
 }
 
 /* What a code stands for without its scale. */
 static inline int mt_code_integer(const mt_mat *w, unsigned code)
 {
-    if (w->format == MT_FORMAT_AFFINE)
-        return (int)code;
-    return w->bits == 4 ? mt_code_table(w->format)[code] : (int)code - mt_code_lift(w);
+    const mt_code_integers *integers = mt_formats[w->format].integers;
+    return integers ? integers->of[code] : (int)code - mt_code_lift(w);
 }
 
 /* Reads the codes of a row in order. */
@@ -96,10 +102,9 @@ static inline int mt_unpack_next(mt_unpacker *u, const mt_mat *w)
 /* The scale of the integers of group g; `scales`: those of the row. */
 static inline float mt_weight_scale(const mt_mat *w, const uint8_t *scales, size_t g)
 {
-    const float s = mt_scale_f32(scales, w->scale_type, g);
-    if (w->format == MT_FORMAT_NVFP4)
-        return 0.5f * s * w->global;
-    return w->format == MT_FORMAT_MXFP4 ? 0.5f * s : s;
+    const mt_format_traits *t = &mt_formats[w->format];
+    const float s = mt_scale_f32(scales, w->scale_type, g), half = t->halved ? 0.5f * s : s;
+    return t->global ? half * w->global : half;
 }
 
 #endif

@@ -253,7 +253,7 @@ static void cut_layer(cutter *c, const mt_model_spec *spec, const mt_state_shape
 
 static bool is_fp8(const mt_mat *m)
 {
-    return m->n && m->format == MT_FORMAT_FP8 && m->scale_rows > 1;
+    return m->n && m->scale_rows > 1;
 }
 
 static bool has_fp8(const mt_layer_weights *w)

@@ -99,7 +99,7 @@ static void bind_fused(mt_tower_binder *t, const mt_tower_names *names, mt_visio
     mt_mat all;
     if (!mt_bind_matrix(t->b, path(t, names->qkv, ""), 3 * n, n, &all) || (biased && !all_bias))
         return;
-    if (all.format == MT_FORMAT_FP8 && n % all.scale_rows) { /* a block of scales would be cut */
+    if (mt_mat_cuts_scales(&all, n)) {
         mt_bind_matrix(t->b, path(t, names->q, ""), n, n, &w->q);
         return;
     }

@@ -91,8 +91,8 @@ static bool bind_joined(layer_binder *lb, size_t query, size_t key, mt_layer_wei
     if (!mt_bind_has(lb->b, layer_path(lb, joined)) ||
         !mt_bind_matrix(lb->b, layer_path(lb, joined), query + 2 * key, lb->spec->hidden, &all))
         return false;
-    if (all.format == MT_FORMAT_FP8 && (query % all.scale_rows || key % all.scale_rows))
-        return false; /* a block of scales would be cut */
+    if (mt_mat_cuts_scales(&all, query) || mt_mat_cuts_scales(&all, key))
+        return false;
     w->q = mt_mat_rows(&all, 0, query);
     w->k = mt_mat_rows(&all, query, key);
     w->v = mt_mat_rows(&all, query + key, key);
@@ -253,7 +253,7 @@ static void bind_gate_up(layer_binder *lb, const mt_tensor_names *names, mt_laye
     mt_mat both;
     if (!mt_bind_matrix(lb->b, layer_path(lb, names->gate_up), 2 * ffn, hidden, &both))
         return;
-    if (both.format == MT_FORMAT_FP8 && ffn % both.scale_rows) { /* a block of scales would be cut */
+    if (mt_mat_cuts_scales(&both, ffn)) {
         plain(lb, names->gate, ffn, hidden, &w->gate);
         return;
     }

@@ -69,6 +69,9 @@ bool mt_bind_transposed(mt_binder *b, const char *path, size_t n, size_t k, mt_m
 /* Rows [first, first + count) of m. They must not cut an FP8 block, whose 128 rows share a scale. */
 mt_mat mt_mat_rows(const mt_mat *m, size_t first, size_t count);
 
+/* Whether a cut before `row` would divide rows that share their scales (FP8). */
+bool mt_mat_cuts_scales(const mt_mat *m, size_t row);
+
 /* Asks the system to read the matrix's pages that are not in memory. */
 void mt_mat_read_ahead(const mt_mat *m);
 

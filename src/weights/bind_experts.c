@@ -160,7 +160,7 @@ static bool fused(const layer *l, bool transposed)
     }
     if (!mt_bind_module(l->b, name, l->experts, 2 * i, h, &first))
         return false;
-    if (first.format == MT_FORMAT_FP8 && first.scale_rows > 1 && (i % first.scale_rows != 0 || l->interleaved))
+    if (mt_mat_cuts_scales(&first, i) || (first.scale_rows > 1 && l->interleaved))
         return mt_binder_miss(l->b, name, "gate and up apart", "found them sharing blocks of scales: %zu rows each", i);
     for (size_t e = 0; e < l->experts; e++) {
         const mt_mat both = mt_mat_item(&first, e);

@@ -167,14 +167,13 @@ static void lay_all(mt_binder *b, laying *p, size_t rows)
 
 static mt_scale_type scale_type_of(const mt_gguf_layout *l)
 {
-    if (l->format == MT_FORMAT_MXFP4)
-        return MT_SCALE_E8M0;
-    if (l->format == MT_FORMAT_NVFP4)
-        return MT_SCALE_E4M3;
+    if (mt_formats[l->format].scale_type)
+        return mt_formats[l->format].scale_type;
     return !l->two_level ? MT_SCALE_F16 : l->group == 16 ? MT_SCALE_16_OF_F16 : MT_SCALE_8_OF_F16;
 }
 
-/* NVFP4 may have a factor for the tensor, or for each item of the stack: f32, beside ".weight" in ".scale". */
+/* Where the format has them: the factor of the tensor, or of each item of the stack, as f32 in ".scale" beside
+   ".weight". */
 static bool bind_factor(mt_binder *b, const mt_tensor_info *t, size_t items, mt_mat *m)
 {
     static const char suffix[] = ".weight";
@@ -183,7 +182,7 @@ static bool bind_factor(mt_binder *b, const mt_tensor_info *t, size_t items, mt_
     if (len >= sizeof(suffix) && strcmp(t->name + len - (sizeof(suffix) - 1), suffix) == 0)
         len -= sizeof(suffix) - 1;
     snprintf(name, sizeof(name), "%.*s", (int)len, t->name);
-    const mt_tensor_info *scale = m->format == MT_FORMAT_NVFP4 ? mt_binder_use(b, name, ".scale") : NULL;
+    const mt_tensor_info *scale = mt_formats[m->format].global ? mt_binder_use(b, name, ".scale") : NULL;
     if (!scale)
         return true;
     const size_t count = (size_t)(scale->bytes / sizeof(float));
@@ -220,7 +219,7 @@ static mt_mat shape_of(const mt_gguf_layout *l, size_t n, size_t k)
 /* Finds memory for `rows` rows and lays them out there. */
 static bool lay_out(mt_binder *b, const mt_tensor_info *t, laying *p, size_t rows)
 {
-    const bool biased = p->m.format == MT_FORMAT_AFFINE;
+    const bool biased = mt_formats[p->m.format].biased;
     const size_t scale_bytes = rows * p->m.scale_stride + PADDING;
     if (b->headers_only) {
         b->cost.copied_bytes += rows * p->m.stride + (biased ? 2 : 1) * scale_bytes;

@@ -2,12 +2,13 @@
    other layout has its file bind_*.c. The tensors that are there decide which layout it is, never the config. */
 #include <string.h>
 
+#include "kernels/format.h"
 #include "weights/bind_internal.h"
 #include "weights/gguf_blocks.h"
 
 static size_t scale_rows(const mt_mat *m, size_t rows)
 {
-    return m->format == MT_FORMAT_FP8 ? (rows + m->scale_rows - 1u) / m->scale_rows : rows;
+    return m->scale_rows > 1 ? (rows + m->scale_rows - 1u) / m->scale_rows : rows;
 }
 
 static mt_mat shift(const mt_mat *m, size_t rows, size_t of_scales)
@@ -26,6 +27,11 @@ mt_mat mt_mat_item(const mt_mat *m, size_t i)
     mt_mat out = shift(m, i * m->n, i * scale_rows(m, m->n));
     out.global = m->globals ? m->globals[i] : m->global;
     return out;
+}
+
+bool mt_mat_cuts_scales(const mt_mat *m, size_t row)
+{
+    return m->scale_rows > 1 && row % m->scale_rows != 0;
 }
 
 mt_mat mt_mat_rows(const mt_mat *m, size_t first, size_t count)
@@ -96,14 +102,6 @@ static bool bind_blocks(const mt_wish *w, const mt_tensor_info *t, mt_mat *out)
     return true;
 }
 
-/* Scales of MXFP and NVFP formats are bytes; the format says how to read them. */
-static mt_scale_type packed_scale_type(mt_format format, mt_dtype dtype)
-{
-    if (format == MT_FORMAT_AFFINE)
-        return mt_dtype_scale(dtype);
-    return format == MT_FORMAT_NVFP4 ? MT_SCALE_E4M3 : MT_SCALE_E8M0;
-}
-
 /* Binds packed words with scales (MLX). */
 static bool bind_packed(const mt_wish *w, const mt_tensor_info *t, mt_mat *out)
 {
@@ -117,13 +115,13 @@ static bool bind_packed(const mt_wish *w, const mt_tensor_info *t, mt_mat *out)
     size_t words = w->k * p.bits / 32, groups = w->k / p.group;
     if (!mt_wish_fits(w, t, w->n, words) || !mt_wish_fits(w, scales, w->n, groups))
         return mt_wish_miss(w, " with scales ", t, scales);
-    bool affine = p.format == MT_FORMAT_AFFINE;
-    if (affine && !biases)
+    const mt_format_traits *traits = &mt_formats[p.format];
+    if (traits->biased && !biases)
         return mt_wish_miss(w, " without biases", t, NULL);
-    if (affine && (!mt_wish_fits(w, biases, w->n, groups) || biases->dtype != scales->dtype))
+    if (traits->biased && (!mt_wish_fits(w, biases, w->n, groups) || biases->dtype != scales->dtype))
         return mt_wish_miss(w, " with biases ", t, biases);
     *out = (mt_mat){.format = p.format,
-                    .scale_type = packed_scale_type(p.format, scales->dtype),
+                    .scale_type = traits->scale_type ? traits->scale_type : mt_dtype_scale(scales->dtype),
                     .bits = p.bits,
                     .group = p.group,
                     .n = w->n,
@@ -131,8 +129,8 @@ static bool bind_packed(const mt_wish *w, const mt_tensor_info *t, mt_mat *out)
                     .w = t->data,
                     .stride = words * 4,
                     .scales = scales->data,
-                    .biases = affine ? biases->data : NULL,
-                    .scale_stride = groups * (affine ? mt_dtype_size(scales->dtype) : 1),
+                    .biases = traits->biased ? biases->data : NULL,
+                    .scale_stride = groups * (traits->biased ? mt_dtype_size(scales->dtype) : 1),
                     .global = 1};
     return true;
 }
@@ -201,7 +199,7 @@ bool mt_bind_ordered(mt_binder *b, const char *path, size_t n, size_t k, const u
 {
     if (!mt_bind_matrix(b, path, n, k, out))
         return false;
-    const bool shared = out->format == MT_FORMAT_FP8 && out->scale_rows > 1;
+    const bool shared = out->scale_rows > 1;
     if (shared && out->scale_stride > 0 && n > out->scale_rows)
         return mt_binder_miss(b, path, "rows with scales of their own", "found blocks of FP8");
     out->w = in_order(b, out->w, out->stride, order, n);
@@ -225,7 +223,7 @@ bool mt_bind_stack(mt_binder *b, const char *path, size_t count, size_t n, size_
     mt_binder_name(b, path, name);
     if (!mt_bind_module(b, name, count, n, k, out))
         return false;
-    if (out->globals || (out->format == MT_FORMAT_FP8 && n % out->scale_rows)) {
+    if (out->globals || mt_mat_cuts_scales(out, n)) {
         memset(out, 0, sizeof(*out));
         return mt_binder_miss(b, name, "matrices that are one", "found each with scales of its own");
     }

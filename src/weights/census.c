@@ -3,6 +3,8 @@
 
 #include "weights/limits.h"
 
+#include "kernels/format.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,10 +121,10 @@ static void label_plain(const mt_checkpoint *c, const mt_tensor_info *t, mt_cens
 static void label_packed(mt_quant_params p, mt_census_kind *kind)
 {
     kind->quantised = true;
-    if (p.format == MT_FORMAT_AFFINE)
+    if (mt_formats[p.format].biased)
         snprintf(kind->label, sizeof(kind->label), "affine %u-bit group %u", p.bits, p.group);
     else
-        snprintf(kind->label, sizeof(kind->label), "%s", mt_format_name(p.format));
+        snprintf(kind->label, sizeof(kind->label), "%s", mt_formats[p.format].name);
 }
 
 /* ---- other quantisers' layouts ---- */

@@ -264,9 +264,10 @@ static float number(const mt_gguf_layout *l, uint8_t code)
 /* Half of 2^(byte - 127), also where that is 255; half of an E4M3 number. */
 static float scale_of(const mt_gguf_layout *l, const mt_gguf_block *o, size_t g)
 {
-    if (l->format == MT_FORMAT_MXFP4)
+    const mt_scale_type type = mt_formats[l->format].scale_type;
+    if (type == MT_SCALE_E8M0)
         return o->byte[0] == 255 ? 0x1p127f : 0.5f * mt_f32_from_e8m0(o->byte[0]);
-    if (l->format == MT_FORMAT_NVFP4)
+    if (type == MT_SCALE_E4M3)
         return 0.5f * mt_f32_from_e4m3(o->byte[g]);
     return mt_f32_from_f16(o->d) * (float)o->scale[g];
 }
@@ -278,7 +279,7 @@ static void block_floats(const mt_gguf_layout *l, const mt_gguf_block *o, size_t
         const size_t g = i / l->group;
         const float s = scale_of(l, o, g), q = number(l, o->code[i]);
         to[i] =
-            l->format == MT_FORMAT_AFFINE ? fmaf(s, q, sign * (mt_f32_from_f16(o->dmin) * (float)o->least[g])) : s * q;
+            mt_formats[l->format].biased ? fmaf(s, q, sign * (mt_f32_from_f16(o->dmin) * (float)o->least[g])) : s * q;
     }
 }
 

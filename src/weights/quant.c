@@ -18,17 +18,6 @@ static const mode_row modes[] = {
     {"mxfp8", {.format = MT_FORMAT_MXFP8, .bits = 8, .group = 32}},
 };
 
-const char *mt_format_name(mt_format format)
-{
-    static const char *const names[] = {
-        [MT_FORMAT_F32] = "f32",     [MT_FORMAT_F16] = "f16",       [MT_FORMAT_BF16] = "bf16",
-        [MT_FORMAT_FP8] = "fp8",     [MT_FORMAT_AFFINE] = "affine", [MT_FORMAT_MXFP4] = "mxfp4",
-        [MT_FORMAT_NVFP4] = "nvfp4", [MT_FORMAT_MXFP8] = "mxfp8",   [MT_FORMAT_SIGNED] = "signed",
-        [MT_FORMAT_IQ4] = "iq4",
-    };
-    return names[format];
-}
-
 static const mode_row *find_mode(const char *name)
 {
     for (size_t i = 0; i < MT_COUNT(modes); i++) {

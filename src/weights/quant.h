@@ -57,7 +57,4 @@ mt_quant_params mt_quant_lookup(const mt_quant *q, const char *path);
 bool mt_quant_resolve(const mt_quant *q, const char *path, const mt_tensor_info *words, const mt_tensor_info *scales,
                       uint64_t k, mt_quant_params *out);
 
-/* "affine", "mxfp4", ...; "bf16", "f32", "fp8". */
-const char *mt_format_name(mt_format format);
-
 #endif

@@ -17,8 +17,9 @@ static mt_vulkan_kind kind_of(const mt_mat *mat, mt_class class)
     if (mat->n > (size_t)MT_VULKAN_GROUPS * MT_MIN(CODE_COLUMNS, FLOAT_COLUMNS))
         return MT_VULKAN_ON_HOST;
     if (class == MT_CLASS_Q)
-        return mat->format == MT_FORMAT_AFFINE ? mat->bits <= 4 ? MT_VULKAN_NIBBLES : MT_VULKAN_UNSIGNED
-                                               : MT_VULKAN_BYTES;
+        return !mt_formats[mat->format].biased ? MT_VULKAN_BYTES
+               : mat->bits <= 4                ? MT_VULKAN_NIBBLES
+                                               : MT_VULKAN_UNSIGNED;
     switch (mat->format) {
     case MT_FORMAT_BF16: return MT_VULKAN_HALVES;
     case MT_FORMAT_F16: return MT_VULKAN_F16;

@@ -25,9 +25,9 @@ static inline mt_code mt_code_of(const mt_mat *w)
 {
     if (w->split)
         return w->bits == 5 ? MT_CODE_SPLIT5 : MT_CODE_SPLIT6;
-    if (w->bits == 4 && w->format != MT_FORMAT_AFFINE)
+    if (w->bits == 4 && !mt_formats[w->format].biased)
         return MT_CODE_TABLE;
-    if (w->format == MT_FORMAT_SIGNED)
+    if (!mt_formats[w->format].biased)
         return w->bits == 8 ? MT_CODE_S8 : MT_CODE_S3;
     return w->bits == 8 ? MT_CODE_8 : (mt_code)(w->bits - 2);
 }

@@ -63,8 +63,8 @@ MT_INLINE mt_scale_rows mt_scale_rows_of(const mt_mat *w, const uint8_t *base, s
 #define MT_ROW(c) base + (j + (c) < last ? j + (c) : last) * w->scale_stride
     return (mt_scale_rows){.row = {MT_ROW(0), MT_ROW(1), MT_ROW(2), MT_ROW(3)},
                            .type = w->scale_type,
-                           .e2m1 = w->format == MT_FORMAT_MXFP4 || w->format == MT_FORMAT_NVFP4,
-                           .global = w->format == MT_FORMAT_NVFP4 ? w->global : 1.0f};
+                           .e2m1 = mt_formats[w->format].halved,
+                           .global = mt_formats[w->format].global ? w->global : 1.0f};
 #undef MT_ROW
 }
 

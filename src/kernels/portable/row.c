@@ -44,10 +44,6 @@ void mt_row_f32_portable(float *y, const mt_mat *w, size_t r)
     case MT_FORMAT_BF16: halves(y, p, w->k, MT_SCALE_BF16); return;
     case MT_FORMAT_FP8: bytes(y, w, p, w->scales + r / w->scale_rows * w->scale_stride); return;
     case MT_FORMAT_MXFP8: bytes(y, w, p, w->scales + r * w->scale_stride); return;
-    case MT_FORMAT_AFFINE:
-    case MT_FORMAT_MXFP4:
-    case MT_FORMAT_NVFP4:
-    case MT_FORMAT_SIGNED:
-    case MT_FORMAT_IQ4: codes(y, w, r); return;
+    default: codes(y, w, r); return;
     }
 }

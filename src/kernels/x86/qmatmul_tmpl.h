@@ -281,8 +281,8 @@ static void finish(float *y, const float *a, const float *b, size_t count)
 /* The largest weight times 127 times two times steps stays below 2^15. */
 static size_t steps_to_flush(const mt_mat *w)
 {
-    const bool e2m1 = w->format == MT_FORMAT_MXFP4 || w->format == MT_FORMAT_NVFP4;
-    const size_t most = e2m1 || w->bits == 5 ? 4 : w->bits == 6 ? 2 : 8;
+    const unsigned top = mt_q_wide(w) ? 15 : mt_code_top(w); /* planes of wide integers are nibbles */
+    const size_t most = top > 31 ? 2 : top > 15 ? 4 : 8;
     const size_t steps = mt_unit(w->group) / 4;
     return most < steps ? most : steps;
 }

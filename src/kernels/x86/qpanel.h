@@ -81,10 +81,10 @@ static inline void mt_qpanel_chunk(mt_qpanel *p, size_t k)
     }
 }
 
-/* Whether integers have up to 8 bits. */
+/* Whether unsigned integers have 7 or 8 bits. */
 static inline bool mt_q_wide(const mt_mat *w)
 {
-    return w->bits == 8 || w->format == MT_FORMAT_IQ4;
+    return mt_code_top(w) > 63;
 }
 
 static inline void mt_qpanel_table(mt_qpanel *p)

@@ -60,7 +60,7 @@ static inline void mt_widen_scaled(float *y, const mt_mat *w, size_t r, size_t k
 static inline void mt_widen_group(float *y, const mt_mat *w, const uint8_t *row, size_t k, float scale,
                                   const float *bias)
 {
-    const bool table = w->bits == 4 && w->format != MT_FORMAT_AFFINE;
+    const bool table = w->bits == 4 && !mt_formats[w->format].biased;
     uint8_t space[128 + MT_CODES], *codes = space;
     if (w->split) {
         mt_codes_join(space, row, row + w->k / 2, k / 32 * 32, w->group < 32 ? 32 : w->group, w->bits, MT_ORDER_PLAIN);
@@ -99,11 +99,7 @@ static inline void mt_widen(float *y, const mt_mat *w, size_t r, size_t k0, size
     case MT_FORMAT_BF16: mt_widen_halves(y, p + 2 * k0, k1 - k0, false); return;
     case MT_FORMAT_FP8:
     case MT_FORMAT_MXFP8: mt_widen_scaled(y, w, r, k0, k1); return;
-    case MT_FORMAT_AFFINE:
-    case MT_FORMAT_MXFP4:
-    case MT_FORMAT_NVFP4:
-    case MT_FORMAT_SIGNED:
-    case MT_FORMAT_IQ4: mt_widen_codes(y, w, r, k0, k1); return;
+    default: mt_widen_codes(y, w, r, k0, k1); return;
     }
 }
 

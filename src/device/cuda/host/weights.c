@@ -115,7 +115,7 @@ static void lay_scales(uint8_t *to, const mt_mat *mat, const mt_cuda_weight *d, 
 static void make_codes(mt_set *set, const mt_mat *mat, mt_cuda_weight *d)
 {
     const size_t tiles = mt_cuda_up(mat->n, 2 * MT_CUDA_TILE) / MT_CUDA_TILE; /* kernels take pairs of them */
-    d->kind = mat->format == MT_FORMAT_AFFINE && mat->bits <= 4 ? MT_CUDA_CODES4 : MT_CUDA_CODES8;
+    d->kind = mt_formats[mat->format].biased && mat->bits <= 4 ? MT_CUDA_CODES4 : MT_CUDA_CODES8;
     d->group = mat->group;
     d->groups = (uint32_t)(mat->k / mat->group);
     d->steps = (uint32_t)((mat->k + MT_CUDA_STEP - 1) / MT_CUDA_STEP);
