@@ -23,8 +23,8 @@ typedef struct reader {
     mt_failure *why;
 } reader;
 
-/* What the blocks of one message come to, except tool results: each of those becomes a message of its own and is put
-   before this one, since it answers a call of the message before. */
+/* The message that is made of the blocks of one message of the body. Only tool results are not part of it: each becomes
+   a message of its own before this one, since it answers a call of the message before. */
 typedef struct turn {
     mt_chat_message said;
     bool answers; /* the message had tool results */
@@ -108,14 +108,14 @@ static bool add_inside(reader *r, turn *t, const json_t *content)
     return ok;
 }
 
-/* Answers do not cite what they are made of. */
+/* Refuses a block for which citations are wanted: answers have none. */
 static bool check_citations(reader *r, const json_t *block)
 {
     return !json_is_true(json_object_get(json_object_get(block, "citations"), "enabled")) ||
            bad(r, "citations are not written here: leave \"citations\" out", "");
 }
 
-/* Adds what a block says of its content, then the content. */
+/* Adds a block's title, source and context, then its content. */
 static bool add_titled(reader *r, turn *t, const json_t *block, const json_t *content)
 {
     static const char *const about[] = {"title", "source", "context"};
@@ -332,8 +332,8 @@ static bool read_tool_choice(mt_ask *ask, mt_failure *why)
                           "tool_choice: the type is none of auto, any, tool (with a name) and none");
 }
 
-/* A budget that leaves nothing for the answer is refused, as by Anthropic. With tools it may be that of several answers
-   (interleaved thinking), and is taken. */
+/* A budget that leaves nothing for the answer is refused, as by Anthropic. With tools the budget may be meant for
+   several answers together (interleaved thinking), so it is accepted. */
 static bool check_budget(const mt_ask *ask, mt_failure *why)
 {
     return ask->think_budget < 0 || ask->max_tokens < 0 || ask->think_budget < ask->max_tokens || ask->chat.tools ||
@@ -352,7 +352,7 @@ static bool check_max_tokens(const json_t *body, mt_failure *why)
                           "max_tokens: it is %" JSON_INTEGER_FORMAT ": send 1 or more", json_integer_value(most));
 }
 
-/* Whether thinking is shown. What is called a summary by Anthropic is all of it here. */
+/* Whether thinking is shown. Where Anthropic shows a summary of it, motet shows all of it. */
 static bool read_display(mt_ask *ask, const json_t *display, mt_failure *why)
 {
     const char *word = mt_json_word(display);
@@ -380,8 +380,7 @@ static bool read_thinking(mt_ask *ask, mt_failure *why)
            read_display(ask, mt_body_get(thinking, "display"), why);
 }
 
-/* Clients that want the server to keep the conversation fall back to sending all of it when they get this error
-   code. */
+/* Clients that want the server to keep the conversation send all of it instead when they get this error code. */
 static bool refuse_thread(const json_t *body, mt_failure *why)
 {
     return !mt_body_get(body, "thread") ||

@@ -56,7 +56,7 @@ bool mt_failure_type(mt_failure *why, const char *name, const json_t *value, con
     return mt_failure_field(why, "invalid_type", name, "is %s: send %s", mt_json_kind(value), wanted);
 }
 
-/* Clients retry 429 and 5xx by themselves, so what is never supported must be neither. */
+/* Clients retry after 429 and 5xx by themselves, so an error that every retry would meet again has another status. */
 bool mt_failure_from(mt_failure *why, const mt_error *err, const char *param)
 {
     const int status = err->code == MT_E_UNSUPPORTED ? 400 : mt_code_status(err->code);

@@ -92,7 +92,8 @@ extern const mt_field_table mt_fields_common, mt_fields_refused;
 extern const mt_field_table mt_fields_vectors, mt_fields_encoding, mt_fields_scores;
 
 /* Readers used by several tables, in fields_common.c. A max_tokens of -1 means all that the context leaves. */
-mt_field_read mt_read_bias, mt_read_max_tokens, mt_read_seed, mt_read_stop, mt_read_truncate, mt_read_truncation_side;
+mt_field_read mt_read_bias, mt_read_logprobs, mt_read_max_tokens, mt_read_seed, mt_read_stop, mt_read_top_logprobs,
+    mt_read_truncate, mt_read_truncation_side;
 
 /* Readers of fields about thinking, in fields_thinking.c: a word; a number of tokens; an object of Anthropic's form,
    {"type", "budget_tokens"}, and one of OpenRouter's, {"effort", "max_tokens", "exclude"}. What the words mean, and

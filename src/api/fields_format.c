@@ -1,4 +1,5 @@
-/* Fields that say what an answer has to look like. Only one of them may be given. */
+/* Reads the fields that constrain the form of an answer: "response_format" and its kin in other APIs. A request may
+   have one of them. */
 #include <string.h>
 
 #include "api/fields.h"

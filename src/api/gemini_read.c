@@ -1,5 +1,5 @@
-/* Reads Gemini's contents into a chat: each becomes a message, but what the model said in several contents in a row is
-   one, since clients keep each piece of a stream as a content of its own. */
+/* Reads Gemini's contents into a chat: each becomes a message. Several contents in a row of the model's become one
+   message, since clients keep each piece of a stream as a content of its own. */
 #include <stdio.h>
 #include <string.h>
 
@@ -23,10 +23,11 @@ typedef struct reader {
     bool answers;         /* the content had results of calls, which are messages before this one */
     mt_chat_text *pieces; /* texts behind the last part of `said`, which become one; owned */
     size_t count, cap;
-    bool thought;         /* they are reasoning */
-    mt_chat_text carried; /* reasoning of `said` that a signature has; data is NULL where there is none */
-    const char *place;    /* "systemInstruction" or "contents" */
-    size_t at, part;      /* number of the content, and of its part */
+    bool thought; /* they are reasoning */
+    mt_chat_text
+        carried;       /* reasoning of `said` that came within a thought signature; data is NULL where there is none */
+    const char *place; /* "systemInstruction" or "contents" */
+    size_t at, part;   /* number of the content, and of its part */
     mt_failure *why;
 } reader;
 
@@ -243,8 +244,7 @@ static bool add_call(reader *r, mt_chat_message *to, const json_t *part, const j
     return true;
 }
 
-/* What a function answered, as text: of {"output": ..} and {"error": ..} the value, where that is all; else the whole
-   object. */
+/* A function's result as text: the value alone of {"output": ..} and {"error": ..}, of any other object all of it. */
 static mt_chat_text text_of(reader *r, const json_t *response)
 {
     const bool alone = json_object_size(response) == 1;
@@ -270,7 +270,7 @@ static mt_chat_text text_of(reader *r, const json_t *response)
     return (mt_chat_text){.data = copy ? copy : "", .len = copy ? len : 0};
 }
 
-/* Pictures that a function answered with. */
+/* Adds the pictures of a function's result. */
 static bool add_result_media(reader *r, mt_chat_message *to, const json_t *parts)
 {
     for (size_t i = 0; i < json_array_size(parts); i++) {
@@ -471,7 +471,7 @@ static bool read_body(mt_ask *ask, bool stream, mt_failure *why)
     json_t *settings = json_object();
 
     mt_ask_own(ask, settings);
-    ask->body = settings; /* which the tables read */
+    ask->body = settings; /* the tables of fields read ask->body */
     mt_fields_note(ask, "", body, NULL, 0, (const char *const *const[3]){names});
     if (mt_body_get(body, "cachedContent"))
         return mt_failure_unsupported(why, "cachedContent",

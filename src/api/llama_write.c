@@ -62,7 +62,7 @@ static const char *stop_type(const mt_choice *c)
     return c->finish == MT_FINISH_LENGTH ? "limit" : c->finish != MT_FINISH_STOP ? "none" : c->stop ? "word" : "eos";
 }
 
-/* Whether the answer ended since the context was full. */
+/* Whether the answer ended because the context was full. */
 static bool is_truncated(const mt_answer *a, const mt_choice *c)
 {
     const json_int_t wanted = json_integer_value(json_object_get(a->extra, "n_predict"));

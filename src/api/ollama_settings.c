@@ -7,7 +7,6 @@
 #include "api/chat_body.h"
 #include "api/fields.h"
 #include "api/ollama.h"
-#include "api/openai_tools.h"
 #include "base/duration.h"
 #include "base/json_tree.h"
 #include "base/words.h"

@@ -13,30 +13,6 @@
 #include "base/json_write.h"
 #include "sample/limits.h"
 
-bool mt_read_logprobs(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
-{
-    if (!json_is_boolean(value))
-        return mt_failure_type(why, name, value, "true or false, and how many in \"top_logprobs\"");
-    ask->sampling.logprobs = json_is_true(value) ? 0 : -1;
-    return true;
-}
-
-/* In the table this row stands after "logprobs", so that it has been read. */
-bool mt_read_top_logprobs(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
-{
-    const json_int_t count = json_integer_value(value);
-
-    if (!json_is_integer(value))
-        return mt_failure_type(why, name, value, "an integer");
-    if (count < 0 || count > MT_LIMIT_TOP_LOGPROBS)
-        return mt_failure_value(why, name, "is %" JSON_INTEGER_FORMAT ": send a value from 0 to %d", count,
-                                MT_LIMIT_TOP_LOGPROBS);
-    if (ask->sampling.logprobs < 0 && count > 0)
-        return mt_failure_value(why, name, "is given without \"logprobs\": send that as true");
-    ask->sampling.logprobs = ask->sampling.logprobs < 0 ? -1 : (int32_t)count;
-    return true;
-}
-
 /* {"type": "content", "content": text or text parts}: what the client expects the answer to be. Of parts only the first
    is used, since clients send one. */
 static bool read_prediction(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)

@@ -10,8 +10,8 @@
 /* Sets ask->prompts. Texts are borrowed from the body; field: its name, for errors. False: *why. */
 bool mt_openai_prompts_read(mt_ask *ask, const char *field, const json_t *prompt, mt_failure *why) MT_NODISCARD;
 
-/* Makes gaps of the prompts, which must be texts: the answer stands between each and the suffix. suffix: a string that
-   is not empty, or NULL, which changes nothing; the body's "suffix". False: *why. */
+/* Makes the prompts, which must be texts, prompts to fill in the middle: each answer stands between its prompt and the
+   suffix. suffix: the body's, a string that is not empty; NULL: nothing changes. False: *why. */
 bool mt_openai_suffix_read(mt_ask *ask, const json_t *suffix, mt_failure *why) MT_NODISCARD;
 
 /* Reads a list of token ids into the arena; name: of the field, for errors. False: *why. */

@@ -9,9 +9,6 @@
 /* tool_choice: a word, a tool, or {"type": "allowed_tools", "allowed_tools": {"mode", "tools"}}. */
 mt_field_read mt_read_tool_choice;
 
-/* The reader of a field that other dialects have under other names. In openai_chat.c. */
-mt_field_read mt_read_logprobs, mt_read_top_logprobs;
-
 /* Sets ask->calls from "auto", "none" or "required"; false: it is another word. */
 bool mt_tool_choice_word(mt_ask *ask, const char *word);
 

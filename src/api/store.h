@@ -2,8 +2,8 @@
    recently used answers of the owner with the most are dropped. Kept by sqlite, in memory or in a file that outlives
    the process. Any thread.
 
-   A thread of the store writes, so that mt_store_put never waits for the disk; who reads or removes an answer that is
-   not written yet waits until it is. */
+   The store has a thread that writes, so that mt_store_put never waits for the disk. mt_store_get and mt_store_remove
+   wait for an answer that was put and is not written yet. */
 #ifndef MT_API_STORE_H
 #define MT_API_STORE_H
 

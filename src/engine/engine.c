@@ -248,8 +248,8 @@ static void take(mt_engine *e, mt_request *r)
     mt_client_record_charge(r->client_record, r->spent, now);
     if (r->encoder) {
         r->voice = mt_voices_enter(e->voices, r, e->params.model, 0, now);
-        mt_text_queue *d = &e->text_queues[r->encoder - 1];
-        d->waiting[d->waiting_count++] = r;
+        mt_text_queue *q = &e->text_queues[r->encoder - 1];
+        q->waiting[q->waiting_count++] = r;
         return;
     }
     if (e->feature_cache)

@@ -19,14 +19,14 @@
 
 _Static_assert(MT_BERT_TEXTS <= MT_JOB_PARTS, "a job has a part for each text");
 
-static void end(mt_engine *e, mt_text_queue *d, mt_request *r, mt_finish finish, const mt_error *err)
+static void end(mt_engine *e, mt_text_queue *q, mt_request *r, mt_finish finish, const mt_error *err)
 {
     const bool done = finish == MT_FINISH_STOP;
     mt_voices_end(e->voices, r->voice, finish, mt_clock_ns());
     r->client_record->here--;
     if (!r->placed)
-        /* before the last event: who hears of the end finds the place free */
-        mt_places_give(&d->places, &r->client, 1);
+        /* before the last event, so that its receiver can already use the place */
+        mt_places_give(&q->places, &r->client, 1);
     r->event(r->ctx, &(mt_event){.kind = MT_EVENT_DONE,
                                  .finish = finish,
                                  .error = err,
@@ -43,7 +43,7 @@ static bool cancelled(const mt_request *r)
     return atomic_load_explicit(&r->cancelled, memory_order_relaxed); /* relaxed: no other data depends on it */
 }
 
-/* ---- into a job ---- */
+/* ---- beginning a job ---- */
 
 static bool comes_before(const mt_request *a, const mt_request *b)
 {
@@ -53,58 +53,58 @@ static bool comes_before(const mt_request *a, const mt_request *b)
 }
 
 /* Takes the next text from the queue; NULL when there is none, or it does not fit into the job any more. */
-static mt_request *take(mt_text_queue *d)
+static mt_request *take(mt_text_queue *q)
 {
     size_t first = 0;
-    for (size_t i = 1; i < d->waiting_count; i++)
-        if (comes_before(d->waiting[i], d->waiting[first]))
+    for (size_t i = 1; i < q->waiting_count; i++)
+        if (comes_before(q->waiting[i], q->waiting[first]))
             first = i;
-    if (d->waiting_count == 0 || d->job.count == MT_BERT_TEXTS ||
-        d->job.whole + (double)d->waiting[first]->prompt_len > (double)d->rows)
+    if (q->waiting_count == 0 || q->job.count == MT_BERT_TEXTS ||
+        q->job.whole + (double)q->waiting[first]->prompt_len > (double)q->rows)
         return NULL;
-    mt_request *r = d->waiting[first];
-    memmove(d->waiting + first, d->waiting + first + 1, (--d->waiting_count - first) * sizeof(*d->waiting));
+    mt_request *r = q->waiting[first];
+    memmove(q->waiting + first, q->waiting + first + 1, (--q->waiting_count - first) * sizeof(*q->waiting));
     return r;
 }
 
 /* Begins a job with as many waiting texts as fit. */
-static void begin(mt_engine *e, mt_text_queue *d, uint64_t now)
+static void begin(mt_engine *e, mt_text_queue *q, uint64_t now)
 {
     mt_bert_text texts[MT_BERT_TEXTS];
-    const double token = (d->job.seconds + 1e-6) / (double)(d->stats.tokens + 1);
+    const double token = (q->job.seconds + 1e-6) / (double)(q->stats.tokens + 1);
     for (size_t i = 0; i < e->clients.count; i++)
         e->clients.client_record[i].debt = mt_client_record_debt(&e->clients.client_record[i], now);
-    for (mt_request *r; (r = take(d));) {
-        texts[d->job.count] = (mt_bert_text){.tokens = r->prompt, .count = r->prompt_len, .second = r->second};
-        mt_job_add(&d->job, r, (double)r->prompt_len);
+    for (mt_request *r; (r = take(q));) {
+        texts[q->job.count] = (mt_bert_text){.tokens = r->prompt, .count = r->prompt_len, .second = r->second};
+        mt_job_add(&q->job, r, (double)r->prompt_len);
         r->client_record->debt += token * (double)r->prompt_len / r->client_record->client.share;
         mt_voices_seat(e->voices, r->voice, now);
         r->event(r->ctx, &(mt_event){.kind = MT_EVENT_BEGUN});
     }
-    mt_bert_begin(d->bert, texts, d->job.count);
-    if (d->job.count + e->running_count + e->waiting_count > 1)
+    mt_bert_begin(q->bert, texts, q->job.count);
+    if (q->job.count + e->running_count + e->waiting_count > 1)
         e->past.concurrent = now;
 }
 
-/* ---- and out of it ---- */
+/* ---- ending a job ---- */
 
 /* Computes the vector or score of a text. */
-static void pool(mt_text_queue *d, mt_request *r, size_t text)
+static void pool(mt_text_queue *q, mt_request *r, size_t text)
 {
     const size_t first = r->pool == MT_POOL_LAST ? r->prompt_len - 1 : 0;
     const size_t last = r->pool == MT_POOL_FIRST ? 1 : r->prompt_len;
-    const size_t width = mt_bert_width(&d->encoder->spec);
+    const size_t width = mt_bert_width(&q->encoder->spec);
     if (r->pool == MT_POOL_CLASSES) {
-        memcpy(r->vector, mt_bert_classes(d->bert, text), width * sizeof(*r->vector));
+        memcpy(r->vector, mt_bert_classes(q->bert, text), width * sizeof(*r->vector));
         return;
     }
     if (r->pool == MT_POOL_EACH) {
         for (size_t row = 0; row < r->prompt_len; row++)
-            memcpy(r->vector + row * width, mt_bert_hidden(d->bert, text, row), width * sizeof(*r->vector));
+            memcpy(r->vector + row * width, mt_bert_hidden(q->bert, text, row), width * sizeof(*r->vector));
         return;
     }
     for (size_t row = first; row < last; row++) {
-        const float *hidden = mt_bert_hidden(d->bert, text, row);
+        const float *hidden = mt_bert_hidden(q->bert, text, row);
         for (size_t k = 0; k < r->vector_len; k++)
             r->vector[k] += hidden[k];
     }
@@ -112,64 +112,64 @@ static void pool(mt_text_queue *d, mt_request *r, size_t text)
         r->vector[k] /= (float)(last - first);
 }
 
-static void settle(mt_engine *e, mt_text_queue *d, mt_request *r, size_t text)
+static void settle(mt_engine *e, mt_text_queue *q, mt_request *r, size_t text)
 {
     mt_error err = {0};
     bool finite = true;
-    pool(d, r, text);
+    pool(q, r, text);
     for (size_t k = 0; k < r->vector_len; k++)
         finite = finite && isfinite(r->vector[k]);
     if (!finite)
         mt_fail(&err, MT_E_INTERNAL, "the encoder's numbers are not finite; the checkpoint may be damaged");
-    end(e, d, r, finite ? MT_FINISH_STOP : MT_FINISH_ERROR, finite ? NULL : &err);
+    end(e, q, r, finite ? MT_FINISH_STOP : MT_FINISH_ERROR, finite ? NULL : &err);
 }
 
 static void done(mt_engine *e, mt_job *j)
 {
-    mt_text_queue *d = (mt_text_queue *)j;
+    mt_text_queue *q = (mt_text_queue *)j;
     pthread_mutex_lock(&e->lock);
-    d->stats.texts += j->count;
-    d->stats.tokens += (uint64_t)j->whole;
+    q->stats.texts += j->count;
+    q->stats.tokens += (uint64_t)j->whole;
     pthread_mutex_unlock(&e->lock);
     for (size_t i = 0; i < j->count; i++)
         if (cancelled(j->request[i]))
-            end(e, d, j->request[i], MT_FINISH_CANCELLED, NULL);
+            end(e, q, j->request[i], MT_FINISH_CANCELLED, NULL);
         else
-            settle(e, d, j->request[i], i);
+            settle(e, q, j->request[i], i);
     mt_job_clear(j);
 }
 
-static void end_job(mt_engine *e, mt_text_queue *d, mt_finish finish, const mt_error *err)
+static void end_job(mt_engine *e, mt_text_queue *q, mt_finish finish, const mt_error *err)
 {
-    mt_cursor_drop(d->job.cursor);
-    for (size_t i = 0; i < d->job.count; i++)
-        end(e, d, d->job.request[i], finish, err);
-    mt_job_clear(&d->job);
+    mt_cursor_drop(q->job.cursor);
+    for (size_t i = 0; i < q->job.count; i++)
+        end(e, q, q->job.request[i], finish, err);
+    mt_job_clear(&q->job);
 }
 
-static void sweep(mt_engine *e, mt_text_queue *d)
+static void sweep(mt_engine *e, mt_text_queue *q)
 {
     size_t kept = 0, wanted = 0;
-    for (size_t i = 0; i < d->waiting_count; i++)
-        if (cancelled(d->waiting[i]))
-            end(e, d, d->waiting[i], MT_FINISH_CANCELLED, NULL);
+    for (size_t i = 0; i < q->waiting_count; i++)
+        if (cancelled(q->waiting[i]))
+            end(e, q, q->waiting[i], MT_FINISH_CANCELLED, NULL);
         else
-            d->waiting[kept++] = d->waiting[i];
-    d->waiting_count = kept;
-    for (size_t i = 0; i < d->job.count; i++)
-        wanted += !cancelled(d->job.request[i]);
-    if (d->job.count > 0 && wanted == 0)
-        end_job(e, d, MT_FINISH_CANCELLED, NULL);
+            q->waiting[kept++] = q->waiting[i];
+    q->waiting_count = kept;
+    for (size_t i = 0; i < q->job.count; i++)
+        wanted += !cancelled(q->job.request[i]);
+    if (q->job.count > 0 && wanted == 0)
+        end_job(e, q, MT_FINISH_CANCELLED, NULL);
 }
 
 void mt_texts_end(mt_engine *e, mt_finish finish, const mt_error *err)
 {
     for (size_t i = 0; i < e->text_queue_count; i++) {
-        mt_text_queue *d = &e->text_queues[i];
-        while (d->waiting_count > 0)
-            end(e, d, d->waiting[--d->waiting_count], finish, err);
-        if (d->job.count > 0)
-            end_job(e, d, finish, err);
+        mt_text_queue *q = &e->text_queues[i];
+        while (q->waiting_count > 0)
+            end(e, q, q->waiting[--q->waiting_count], finish, err);
+        if (q->job.count > 0)
+            end_job(e, q, finish, err);
     }
 }
 
@@ -178,25 +178,25 @@ void mt_texts_advance(mt_engine *e, bool stopping)
     if (stopping)
         mt_texts_end(e, MT_FINISH_CANCELLED, NULL);
     for (size_t i = 0; i < e->text_queue_count; i++) {
-        mt_text_queue *d = &e->text_queues[i];
-        sweep(e, d);
-        if (d->job.count == 0 && d->waiting_count > 0)
-            begin(e, d, mt_clock_ns());
+        mt_text_queue *q = &e->text_queues[i];
+        sweep(e, q);
+        if (q->job.count == 0 && q->waiting_count > 0)
+            begin(e, q, mt_clock_ns());
     }
 }
 
 /* ---- queues ---- */
 
-static bool open_text_queue(mt_engine *e, mt_text_queue *d, mt_error *err)
+static bool open_text_queue(mt_engine *e, mt_text_queue *q, mt_error *err)
 {
-    const mt_encoder *n = d->encoder;
+    const mt_encoder *n = q->encoder;
     const size_t slice = e->params.rows < SLICE_ROWS ? e->params.rows : SLICE_ROWS;
     const uint64_t before = mt_device_bytes(e->dev);
-    d->rows = n->spec.context > JOB_ROWS ? n->spec.context : JOB_ROWS;
-    d->bert = mt_bert_new(e->dev, &n->spec, &n->weights, &(mt_bert_params){.rows = d->rows, .slice = slice}, err);
-    if (!d->bert)
+    q->rows = n->spec.context > JOB_ROWS ? n->spec.context : JOB_ROWS;
+    q->bert = mt_bert_new(e->dev, &n->spec, &n->weights, &(mt_bert_params){.rows = q->rows, .slice = slice}, err);
+    if (!q->bert)
         return false;
-    mt_job_init(&d->job, mt_bert_cursor(d->bert), done);
+    mt_job_init(&q->job, mt_bert_cursor(q->bert), done);
     mt_log_info("encoder.opened", "%s \"%s\" on %s, %.1f MiB", n->spec.roberta ? "roberta" : "bert",
                 mt_checkpoint_dir(n->checkpoint), mt_device_name(e->dev),
                 (double)(mt_encoder_weights(n) + mt_device_bytes(e->dev) - before) / (1 << 20));
@@ -226,13 +226,13 @@ void mt_texts_open(mt_engine *e)
     e->jobs = mt_alloc_array(1 + e->text_queue_count, sizeof(mt_job *));
     e->jobs[e->job_count++] = &e->job;
     for (size_t i = 0; i < e->text_queue_count; i++) {
-        mt_text_queue *d = &e->text_queues[i];
+        mt_text_queue *q = &e->text_queues[i];
         /* copied: a device that failed is loaded again when the caller's list may be gone */
-        d->encoder = e->params.encoders[i];
-        e->jobs[e->job_count++] = &d->job;
-        mt_places_init(&d->places, e->params.queue + MT_BERT_TEXTS);
-        d->waiting = mt_alloc_array(d->places.all, sizeof(mt_request *));
-        e->text_places += d->places.all;
+        q->encoder = e->params.encoders[i];
+        e->jobs[e->job_count++] = &q->job;
+        mt_places_init(&q->places, e->params.queue + MT_BERT_TEXTS);
+        q->waiting = mt_alloc_array(q->places.all, sizeof(mt_request *));
+        e->text_places += q->places.all;
     }
 }
 

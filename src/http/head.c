@@ -172,8 +172,8 @@ static bool check_repeats(const mt_http_head *head, mt_http_fault *fault)
     return true;
 }
 
-/* An empty host is for the routes to allow. Where the target has a host, another one in the header is refused: a server
-   on the way may have looked at either. */
+/* The router decides whether an empty host is allowed. Where the target has a host, another one in the header
+   is refused: a server on the way may have looked at either. */
 static bool check_host(const mt_http_head *head, mt_http_fault *fault)
 {
     const char *text = mt_http_field_get(head->headers, head->header_count, "host");

@@ -1,4 +1,5 @@
-/* Writes the bytes of answers into a connection's output. The exchange is ended by the callers. */
+/* Writes responses to the request that a connection is answering (its exchange, connection.h) into the connection's
+   output. Whether the exchange is over, callers decide. The follower is the mt_http_follower of the request. */
 #ifndef MT_HTTP_RESPONSE_H
 #define MT_HTTP_RESPONSE_H
 

@@ -26,7 +26,7 @@ typedef enum mt_role {
     MT_ROLE_SHARED_UP,
     MT_ROLE_SHARED,        /* its result */
     MT_ROLE_SHARED_ROUTER, /* its gate, one number a row */
-    MT_ROLE_BESIDE,        /* result of experts beside a dense MLP, or a router's normed input */
+    MT_ROLE_EXPERTS_OUT,   /* a router's normed input; then the experts' result, where a layer has a dense MLP, too */
     MT_ROLE_ASIDE,         /* gate of the layer's own embedding (mt_model_spec.aside) */
     MT_ROLES
 } mt_role;

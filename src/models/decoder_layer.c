@@ -81,7 +81,7 @@ static void load_experts(mt_model *m, mt_decoder_layer *l, const mt_layer_weight
     const size_t hidden = m->spec->hidden;
     make_work(m, l, MT_ROLE_ROUTER, s->moe.experts);
     if (s->beside || s->moe.router_norm)
-        mt_decoder_work(m, l, MT_ROLE_BESIDE, hidden, m->spec->hidden_slices);
+        mt_decoder_work(m, l, MT_ROLE_EXPERTS_OUT, hidden, m->spec->hidden_slices);
     if (s->moe.slices)
         mt_ranks_reserve(mt_device_ranks(m->dev), m->max_rows * s->moe.top_k * w->expert_down[0].k);
     l->router = mt_weight_new(m->set, &w->router, w->router_bias, true); /* R9 of docs/numerics.md: routers are exact */
@@ -276,7 +276,7 @@ static void sparse(mt_model *m, const mt_decoder_layer *l, const mt_layer_spec *
 {
     mt_tensor *router = l->in[MT_ROLE_ROUTER], *input = m->h;
     if (l->router_norm) { /* it norms the residual stream, and norm_offset does not apply to it */
-        input = l->all[MT_ROLE_BESIDE].all;
+        input = l->all[MT_ROLE_EXPERTS_OUT].all;
         mt_op_norm(m->dev, input, m->x, rows, l->router_norm, m->spec->eps, 0);
     }
     mt_op_matmul(m->dev, &router, (const mt_weight *[]){l->router}, 1, input, rows);
@@ -289,11 +289,11 @@ static void sparse(mt_model *m, const mt_decoder_layer *l, const mt_layer_spec *
 /* m->y = the sum of a dense MLP and experts, each with its own norms of the residual stream. */
 static void side_by_side(mt_model *m, const mt_decoder_layer *l, const mt_layer_spec *s, size_t n)
 {
-    mt_tensor *y = l->all[MT_ROLE_BESIDE].all;
+    mt_tensor *y = l->all[MT_ROLE_EXPERTS_OUT].all;
     dense(m, l, s, n);
     mt_model_norm(m, m->y, m->y, n, l->dense_post_norm);
     mt_model_norm(m, m->h, m->x, n, l->expert_norm);
-    sparse(m, l, s, &l->all[MT_ROLE_BESIDE], n);
+    sparse(m, l, s, &l->all[MT_ROLE_EXPERTS_OUT], n);
     mt_model_norm(m, y, y, n, l->expert_post_norm);
     mt_op_add(m->dev, m->y, y, n);
 }

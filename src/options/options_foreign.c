@@ -11,7 +11,7 @@ enum {
 #include "options/options_foreign.def"
 };
 
-/* The bit of each program, for the set of programs that have an option. */
+/* The bit of each program in foreign_row.programs. */
 enum {
 #define PROGRAM(id, ...) id = 1u << NUMBER_##id,
 #include "options/options_foreign.def"
@@ -48,7 +48,7 @@ static bool is_spelled(const char *theirs, const char *name, size_t len)
     for (size_t i = 0; i < len; i++)
         if (theirs[i] != name[i] && (i < 2 || theirs[i] != '-' || name[i] != '_'))
             return false;
-    return strchr(" ,=", theirs[len]) != NULL; /* or its end */
+    return strchr(" ,=", theirs[len]) != NULL; /* strchr also finds the NUL at the end */
 }
 
 /* Whether a row has an option of that name. dashed: the name has its dashes. */
@@ -102,8 +102,8 @@ static bool advise_alike(const foreign_row *a, const foreign_row *b)
     return strcmp(a->ours, b->ours) == 0 && strcmp(a->remark, b->remark) == 0;
 }
 
-/* Appends what to do instead of an option of other programs, for each meaning that it has. Where rows say the same of
-   it, that is said once, of all their programs. */
+/* Appends what to use instead of an option that other programs have. Programs may give one name different meanings, so
+   several rows may have it: rows with the same advice become one clause, which names all their programs. */
 static void add_sentence(mt_buf *out, const char *name, bool dashed, mt_command command)
 {
     const char *before = " is not an option of motet but of ";

@@ -54,8 +54,8 @@ typedef struct mt_call_source {
 
 struct mt_call {
     mt_message prepared_message; /* posted to the io thread when preparation is over */
-    void (*over)(mt_call *call); /* io thread, of a call of the server itself: before it is freed; else NULL */
-    void *job;                   /* what it is for, given to mt_call_start_own */
+    void (*over)(mt_call *call); /* of mt_call_start_own: called on the io thread before the call is freed; else NULL */
+    void *job;                   /* for `over`, which the call's maker set */
     mt_server *server;
     mt_waiter waiter; /* the call's reference to its model, or its wait for that to be loaded */
     /* That model; NULL before the call has its reference, which it gets before it is prepared */
@@ -63,13 +63,13 @@ struct mt_call {
     const mt_dialect *dialect; /* NULL: a call of no dialect; its errors are written as OpenAI's */
     mt_task *task;             /* answers the call in place of the engine; NULL: the engine does */
     uint64_t loading;          /* nanoseconds until the call had its model */
-    bool bodiless;             /* a request without a body that needs none */
+    bool bodiless;             /* the request has no body, and needs none */
     char id[MT_RANDOM_ID];
     char name[MT_LIMIT_HTTP_NAME + 1];    /* the client's name for this request (a header), or "" */
     char session[MT_LIMIT_HTTP_NAME + 1]; /* the client's name for the conversation this request belongs to, or "" */
-    json_t *created;  /* what its model has, where a client has created that (created.h); owned; NULL: nothing */
-    char *param;      /* the first parameter of its path; NULL: none */
-    bool names_model; /* which is what the model is called; else the body names it */
+    json_t *created; /* the settings of a model that a client has created (created.h); owned; NULL: the model is none */
+    char *param;     /* the first parameter of the request's path; NULL: none */
+    bool names_model; /* param is the name of the model; else the body has it */
     char *body;       /* freed by the preparation thread once it is parsed */
     size_t body_len;
     mt_http_coding coding; /* how the body is compressed */
@@ -87,11 +87,11 @@ struct mt_call {
     uint64_t received;          /* mt_clock_ns */
     atomic_uint_fast64_t until; /* deadline, mt_clock_ns; see timeout.c */
     mt_account *account;        /* NULL where the server needs no API keys */
-    struct mt_recent *recent;   /* of the WebSocket that it came on; NULL: it came on none */
-    int64_t channel;            /* the number by which its client cancels it there; -1: none. Io thread */
-    uint64_t address;           /* a hash of the address it came from */
-    mt_client client;           /* with whom the server shares fairly; see client.h */
-    mt_prep prep;               /* what preparing it needs and costs; see pictures.h */
+    struct mt_recent *recent;   /* of the WebSocket on which the call came; NULL: it came on none */
+    int64_t channel;  /* the number by which the client cancels the call on its WebSocket; -1: none. Io thread */
+    uint64_t address; /* a hash of the address it came from */
+    mt_client client; /* the client, to whom its share of the server is charged (client.h) */
+    mt_prep prep;     /* what preparing it needs and costs; see pictures.h */
     mt_preparation *preparation; /* what is prepared so far; only a preparation thread uses it; NULL: nothing */
     /* Entry in the list of calls that is written to the log when the program crashes (base/crash.h) */
     size_t crash;
@@ -164,8 +164,8 @@ void mt_call_end(mt_call *call);
 bool mt_call_may_start(mt_server *server, const mt_http_request *request, mt_failure *why) MT_NODISCARD;
 
 /* Io thread: makes a call of a request and hands it to a lane, or answers with an error and returns NULL. Owns and
-   frees request. dialect may be NULL; task NULL: the engine answers. The call may be used until the io thread goes on.
-   */
+   frees request. dialect may be NULL; task NULL: the engine answers. The call may be used until the io thread is
+   back in its loop. */
 mt_call *mt_call_start(mt_server *server, mt_http_request *request, const mt_dialect *dialect, mt_task *task);
 
 /* What a call of the server itself is made of. */

@@ -9,9 +9,9 @@
 typedef struct mt_listed {
     char name[512];      /* what clients call it, cut off where it is longer */
     bool created;        /* was created by a client of the model that the view is of (created.h) */
-    bool beside;         /* an encoder that is loaded with a single model, of which the view's state is */
-    mt_member_view view; /* in which state it is, what it can do and read */
-    const mt_card *card; /* what its folder says; lives as long as the server. NULL: it was not wanted */
+    bool beside;         /* an encoder that is loaded together with a model, whose state the view has */
+    mt_member_view view; /* the state of the model, and its abilities */
+    const mt_card *card; /* facts from the model's folder; lives as long as the server. NULL: it was not wanted */
 } mt_listed;
 
 /* All models, once for each name that clients may use. cards: with their cards; then on a preparation thread, since

@@ -1,6 +1,6 @@
 /* GET /v1/models and its kin. Each model is written in the shapes of OpenAI's and of Anthropic's lists at once, since
-   clients look only at their own fields, with what the model can do and whether it is loaded. Gemini's list stands
-   beside it: its "name" is another than what clients of OpenAI's take it for. */
+   clients look only at their own fields, with what the model can do and whether it is loaded. Gemini's list is a member
+   of its own of the same body, since the "name" of its models begins with "models/". */
 #include <inttypes.h>
 #include <time.h>
 
