@@ -1,4 +1,4 @@
-/* Mistral, Ministral 3, and Mistral 3, which is either of them with Pixtral's vision (vision_pixtral.c). */
+/* Mistral, Ministral 3, Mistral 4, and Mistral 3, which is one of them with Pixtral's vision (vision_pixtral.c). */
 #include <math.h>
 
 #include "models/family.h"
@@ -55,6 +55,25 @@ static bool read_ministral3(mt_model_spec *s, mt_layer_spec *layer, const mt_con
     return mt_rope_read_one(s, c, 1e6, arena, err);
 }
 
+/* Mistral 4 is Ministral 3 with latent attention, whose scores YaRN leaves alone, and experts of a softmax. */
+static bool read_mistral4(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err)
+{
+    static const mt_latent_spec latent = {.width = 256, .queries = 1024, .plain = 64, .turned = 64, .value = 128};
+    static const mt_expert_defaults experts = {
+        .experts = 128, .top_k = 4, .ffn = 2048, .groups = 1, .top_groups = 1, .scaling = 1, .softmax = true};
+    const mt_config *rope = mt_rope_parameters(c);
+    if (!rope)
+        return mt_fail(err, MT_E_INVALID, "the config has no \"rope_parameters\"");
+    if (!read_stretch(s, rope, arena, err))
+        return false;
+    layer->attn.stretched = s->stretch.factor != NULL;
+    if (!mt_latent_read(s, layer, c, &latent, arena, err) || !mt_scored_experts_read(s, layer, c, &experts, err))
+        return false;
+    for (size_t i = 0; i < s->layers; i++)
+        layer[i].attn.scale = 1 / sqrtf((float)(layer[i].attn.latent.plain + layer[i].attn.latent.turned));
+    return true;
+}
+
 const mt_family mt_family_mistral = {.name = "mistral",
                                      .defaults = {.vocab = 32000,
                                                   .hidden = 4096,
@@ -78,5 +97,17 @@ const mt_family mt_family_ministral3 = {.name = "ministral3",
                                                      .eps = 1e-5},
                                         .read = read_ministral3};
 
-const mt_family mt_family_mistral3 = {
-    .name = "mistral3", .vision = &mt_vision_pixtral, .beneath = {&mt_family_mistral, &mt_family_ministral3}};
+const mt_family mt_family_mistral4 = {.name = "mistral4",
+                                      .defaults = {.vocab = 131072,
+                                                   .hidden = 4096,
+                                                   .layers = 36,
+                                                   .heads = 32,
+                                                   .head_dim = 64,
+                                                   .ffn = 12288,
+                                                   .context = 1048576,
+                                                   .eps = 1e-6},
+                                      .read = read_mistral4};
+
+const mt_family mt_family_mistral3 = {.name = "mistral3",
+                                      .vision = &mt_vision_pixtral,
+                                      .beneath = {&mt_family_mistral, &mt_family_ministral3, &mt_family_mistral4}};

@@ -743,9 +743,9 @@ static void wrong_configs_say_what_is_wrong(void **state)
          "\"vocab_size_per_layer_input\" is 64 for 100 tokens; those beyond have no embedding"},
         {"{\"model_type\":\"gemma4_text\",\"num_key_value_heads\":1,\"num_kv_shared_layers\":3," SHAPE "}",
          "\"num_kv_shared_layers\" is 3, but no layer before sees as much as layer 3"},
-        {"{\"model_type\":\"mistral3\",\"text_config\":{\"model_type\":\"mistral4\",\"max_position_embeddings\":"
+        {"{\"model_type\":\"mistral3\",\"text_config\":{\"model_type\":\"mistral5\",\"max_position_embeddings\":"
          "100," SHAPE "}}",
-         "the text model of mistral3 has the type \"mistral4\"; known are mistral and ministral3"},
+         "the text model of mistral3 has the type \"mistral5\"; known are mistral, ministral3 and mistral4"},
         {"{\"model_type\":\"deepseek_v3\",\"scoring_func\":\"softmax\"," SHAPE "}",
          "\"scoring_func\" is \"softmax\"; sigmoid is known"},
         {"{\"model_type\":\"deepseek_v3\",\"topk_method\":\"greedy\"," SHAPE "}",

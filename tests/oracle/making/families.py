@@ -22,6 +22,7 @@ CLASSES = {
     "gpt_oss": "GptOssConfig",
     "mistral": "MistralConfig",
     "ministral3": "Ministral3Config",
+    "mistral4": "Mistral4Config",
     "gemma4_text": "Gemma4TextConfig",
     "gemma4_unified_text": "Gemma4UnifiedTextConfig",
     "lfm2": "Lfm2Config",
@@ -55,8 +56,8 @@ GEMMA4 = ("gemma4_text", "gemma4_unified_text")  # there as well, but norms have
 HYBRIDS = ("qwen3_next", "qwen3_5_text", "qwen3_5_moe_text")  # recurrent layers beside attention
 GLM = ("glm4v_text", "glm_ocr_text", "glm4")  # norms of their own behind sublayers
 BEHIND = ("olmo2", "olmo3", "exaone4")  # norms behind sublayers and none in front
-LATENT = ("deepseek_v3", "glm4_moe_lite")  # attention over latents
-SIGMOIDS = ("glm4v_moe_text", "glm4_moe", "minimax_m2", "hy_v3", *LATENT)  # of the router
+LATENT = ("deepseek_v3", "glm4_moe_lite", "mistral4")  # attention over latents
+SIGMOIDS = ("glm4v_moe_text", "glm4_moe", "minimax_m2", "hy_v3", *LATENT[:2])  # of the router
 SHORT = ("lfm2", "lfm2_moe")  # convolutions beside attention
 MIXTURES = ("qwen3_moe", "qwen3_next", "qwen3_5_moe_text", "gpt_oss", "lfm2_moe", "olmoe", "ernie4_5_moe", "mixtral")
 MIXTURES += ("minimax_m2", "hy_v3", "glm4_moe", "qwen2_moe", *LATENT)

@@ -5,7 +5,7 @@ from .packed import Packed
 from .specs import ROUTER, SHARED, YARN, Spec, gemma2, gemma3, llama, mlx, qwen2, qwen3, qwen3_moe, rope
 from .specs import gemma4, gemma4_experts, gemma4_unified, gpt_oss, lfm2, lfm2_moe, ministral3, ministral3_rope, mistral
 from .specs import cohere, cohere2, ernie, ernie_moe, exaone4, gemma, glm, glm4_moe, granite, hy_v3, longrope, minimax_m2
-from .specs import EVEN, deepseek, latent, mixtral, olmo2, olmo3
+from .specs import EVEN, deepseek, latent, mistral4, mixtral, olmo2, olmo3
 from .specs import olmoe, phi3, qwen2_moe, qwen3_5, qwen3_5_moe, qwen3_next, seed_oss, smollm3
 
 EPS = {"rms_norm_eps": 1e-3}  # large enough to show where another is used
@@ -344,6 +344,9 @@ LATENTS = [
     Spec("deepseekv3-mlx-4bit", "deepseek_v3", deepseek(**LATENT), mlx(4, 32, overrides=EXPERTS_8)),
     Spec("glm47flash-bf16", "glm4_moe_lite", latent(vocab=256, **EPS)),
     Spec("glm47flash-mlx-4bit", "glm4_moe_lite", latent(**LATENT), mlx(4, 32)),
+    Spec("mistral4-bf16", "mistral4", mistral4(original=40, **EPS), Layout(experts="fused"), published=False),
+    Spec("mistral4-dense-bf16", "mistral4", mistral4(first_k_dense_replace=1, routed_scaling_factor=1.5, n_group=4, topk_group=2, q_lora_rank=None), Layout(experts="fused"), published=False),
+    Spec("mistral4-mlx-4bit", "mistral4", mistral4(**LATENT), mlx(4, 32), published=False),
     Spec("glm47flash-older-mlx-4bit", "glm4_moe_lite", latent(**LATENT), Layout(mlx=Quantisation(4, 32), lifts=False), published=False),
 ]
 

@@ -8,7 +8,7 @@ from .families import GEMMA4, HYBRIDS, LATENT, MIXTURES
 from .specs import ROUTER, SHARED, Spec, gemma2, gemma3, llama, mlx, qwen2, qwen3, qwen3_moe, rope
 from .specs import gemma4, gemma4_experts, gemma4_unified, gpt_oss, lfm2, lfm2_moe, ministral3, ministral3_rope, mistral
 from .specs import cohere, cohere2, ernie, ernie_moe, exaone4, gemma, glm, glm4_moe, granite, hy_v3, longrope, minimax_m2
-from .specs import deepseek, latent, mixtral, olmo2, olmo3
+from .specs import deepseek, latent, mistral4, mixtral, olmo2, olmo3
 from .specs import olmoe, phi3, qwen2_moe, qwen3_5, qwen3_5_moe, qwen3_next, seed_oss, smollm3
 
 FAMILIES = ["llama", "qwen2", "qwen3", "qwen3_moe", "gemma3_text", "gemma2", *HYBRIDS, "gpt_oss", "mistral", "ministral3"]
@@ -84,6 +84,8 @@ def _layout(draw, family):
     mixture = family in (*MIXTURES, "gemma4_text")
     if family == "gpt_oss" and kind in ("fp8", "float"):
         return Layout(mxfp4=kind == "fp8", shards=draw.choice([1, 2]))
+    if family == "mistral4" and kind in ("fp8", "packed"):  # experts that its class does not read
+        kind = "affine"
     if kind == "packed" and family not in (*GEMMA4, "gpt_oss", "lfm2", "lfm2_moe"):
         return _packed(draw, family in ("qwen3_5_text", "qwen3_5_moe_text") and draw.random() < 0.7)
     kind = "affine" if kind == "packed" else kind
@@ -98,8 +100,9 @@ def _layout(draw, family):
         whole = family == "ministral3"
         return Layout(fp8=True, fp8_whole=whole, fp8_scale=draw.choice(["BF16", "F32"]), nested=nested)
     experts = draw.choice(["split", "fused", "transposed"]) if family == "qwen3_moe" else "split"
-    if mixture and family in HYBRIDS or family in GEMMA4:
-        experts = "fused" if family in GEMMA4 else draw.choice(["split", "fused"])
+    stacked = family in (*GEMMA4, "mistral4")
+    if mixture and family in HYBRIDS or stacked:
+        experts = "fused" if stacked else draw.choice(["split", "fused"])
     return Layout(
         dtype=draw.choice(["BF16", "BF16", "F16", "F32"]),
         shards=draw.choice([1, 1, 2, 4]),
@@ -308,6 +311,8 @@ def _latent(draw, family, shape, moe_inter, more):
     same = {**shape, "kv": shape["heads"], "layers": max(2, shape["layers"]), **widths, **mixture, **routing, **more}
     same |= {"attention_bias": draw.random() < 0.3, "rope_interleave": draw.random() < 0.7}
     scaling = _rope(draw)
+    if family == "mistral4":
+        return mistral4(draw.choice([16, 40, 64]), draw.choice([0.0, 0.1, 0.3]), **same)
     if family == "glm4_moe_lite":
         return latent(**same, **scaling)
     groups = draw.choice([{}, {"n_group": 1, "topk_group": 1}, {"n_group": 2, "topk_group": 1, "top": 2}])

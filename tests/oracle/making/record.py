@@ -8,6 +8,10 @@ import torch
 import transformers
 
 TOP = 20
+# its text model is only known as a part of Mistral 3
+transformers.AutoModelForCausalLM.register(
+    transformers.Mistral4Config, transformers.models.mistral4.modeling_mistral4.Mistral4ForCausalLM, exist_ok=True
+)
 
 
 def build(folder):

@@ -10,7 +10,7 @@ import numpy as np
 from . import pictures, sight
 from .layouts import Layout, Quantisation
 from .sight import Sighted
-from .specs import gemma4, gemma4_unified, lfm2, ministral3, ministral3_rope, mistral, qwen2, qwen3, qwen3_5, qwen3_moe
+from .specs import gemma4, gemma4_unified, lfm2, ministral3, ministral3_rope, mistral, mistral4, qwen2, qwen3, qwen3_5, qwen3_moe
 
 STEPS = 6
 CLEAR = 0.4  # a margin that decides the greedy token in fast precision
@@ -269,6 +269,9 @@ PIXTRAL_IMAGE = {**CLIP, "size": {"longest_edge": 96}, "patch_size": {"height": 
 SMALL_MISTRAL = {"vocab": sight.VOCAB, "max_position_embeddings": 4096}
 MISTRAL3 = {**mistral(**SMALL_MISTRAL), "model_type": "mistral", "rms_norm_eps": 1e-3}
 MINISTRAL3 = {**ministral3(layers=3, **SMALL_MISTRAL, **ministral3_rope(original=20)), "model_type": "ministral3"}
+MISTRAL4 = {**mistral4(original=20, **SMALL_MISTRAL), "model_type": "mistral4"}
+
+
 def _glm_text(kind, part=0.5, section=(2, 1, 1), **more):
     rope = {"rope_type": "default", "rope_theta": 1e4, "mrope_section": list(section), "partial_rotary_factor": part}
     return _qwen_text(**{"model_type": kind, "rms_norm_eps": 1e-4, "rope_parameters": rope, **more})
@@ -503,6 +506,7 @@ ALL = [
         published=False,
     ),
     Sighted("mistral3-mlx-4bit", "mistral3", MINISTRAL3, {**PIXTRAL, **WIDE_VISION}, PIXTRAL_IMAGE, None, MLX4),
+    Sighted("mistral3-4-bf16", "mistral3", MISTRAL4, PIXTRAL, PIXTRAL_IMAGE, None, Layout(experts="fused"), published=False),
     # what else newer conversions leave as it was
     Sighted(
         "mistral3-mistral-mlx-4bit",

@@ -277,6 +277,10 @@ def deepseek(**more):
     return latent(**{"first_k_dense_replace": 1, "n_group": 4, "topk_group": 2, **more})
 
 
+def mistral4(original=64, beta=0.3, **more):
+    return latent(**{"routed_scaling_factor": 1.0, **ministral3_rope(1e4, original, beta), **more})
+
+
 EVEN = {"kv_lora_rank": 64, "q_lora_rank": 64, "qk_nope_head_dim": 32, "qk_rope_head_dim": 32, "v_head_dim": 32}
 
 FULL_ROPE = {"rope_type": "proportional", "partial_rotary_factor": 0.25, "rope_theta": 1e6}
