@@ -15,7 +15,7 @@
 typedef struct mt_client {
     uint64_t id;
     uint32_t share; /* weight among the other clients: with 2 a client gets twice as much as with 1; at least 1 */
-    bool last;      /* it has a seat only while no client that is not last wants it */
+    bool last;      /* a batch: it has a seat only while no client that is not last wants it */
 } mt_client;
 
 /* The engine's record of a client. */

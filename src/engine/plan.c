@@ -79,6 +79,7 @@ static bool describe(mt_engine *e, mt_sequence *s, bool running, size_t done, ui
                        .most = r->prompt_logprobs && chunk > e->step.max_wanted / 2 ? e->step.max_wanted / 2 : chunk,
                        .answering = running && answering(s),
                        .running = running,
+                       .last = r->client_record->client.last,
                        .priority = r->priority,
                        .debt = mt_client_record_debt(r->client_record, now),
                        .order = r->order * MT_LIMIT_SEQUENCES + s->choice,
@@ -406,6 +407,19 @@ static void admit_all(mt_engine *e, size_t count, uint64_t now)
     }
 }
 
+/* Whether lines of batches are held for prompts of which none was seated. */
+static bool held_in_vain(const mt_engine *e, size_t count)
+{
+    bool held = false;
+    for (size_t i = 0; i < count; i++) {
+        const mt_candidate *c = e->step.order[i];
+        if (c->rows > 0 || c->worked > 0)
+            return false;
+        held |= c->held;
+    }
+    return held;
+}
+
 /* Lists all sequences and jobs that can do something. */
 static size_t list(mt_engine *e, uint64_t now)
 {
@@ -448,9 +462,14 @@ bool mt_engine_plan(mt_engine *e, mt_step *step)
     if (count == 0)
         return false;
     const size_t before = e->running_count;
-    const mt_budget budget = budget_of(e, now);
+    mt_budget budget = budget_of(e, now);
     mt_schedule(step->candidates, count, &e->past.cost, &budget, step->order);
     admit_all(e, count, now);
+    if (held_in_vain(e, count)) {
+        budget.together = true;
+        mt_schedule(step->candidates, count, &e->past.cost, &budget, step->order);
+        admit_all(e, count, now);
+    }
     for (size_t i = 0; i < count; i++)
         if (step->order[i]->rows > 0)
             make_room(e, owner(step->order[i]));

@@ -21,6 +21,8 @@ static double cost_of(const mt_cost *cost, size_t before, size_t depth, size_t r
 
 static bool comes_before(const mt_candidate *a, const mt_candidate *b)
 {
+    if (a->held != b->held)
+        return b->held;
     if (a->answering != b->answering)
         return a->answering;
     if (a->priority != b->priority)
@@ -259,17 +261,34 @@ static double slice_of(mt_candidate *const *order, size_t begin, size_t count, c
     return 0;
 }
 
+/* Decides who is held. Returns whether no candidate but lines of batches is there. */
+static bool hold_last(mt_candidate *const *candidates, size_t count, const mt_budget *budget)
+{
+    bool prompts = false, alone = true;
+    for (size_t i = 0; i < count; i++) {
+        const mt_candidate *c = candidates[i];
+        alone = alone && c->last;
+        prompts |= !c->last && !c->answering && c->work <= 0 && (c->running || may_begin(c, budget->places));
+    }
+    for (size_t i = 0; i < count; i++)
+        candidates[i]->held = prompts && candidates[i]->last && !budget->together;
+    return alone;
+}
+
 double mt_schedule(mt_candidate *const *candidates, size_t count, const mt_cost *cost, const mt_budget *budget,
                    mt_candidate **order)
 {
     rest r = {.cost = cost, .rows = budget->rows, .places = budget->places};
     double taken = mt_cost_predict(cost, 0, 0);
     size_t answers = 0;
+    const bool alone = hold_last(candidates, count, budget);
     sort(candidates, count, cost, order);
     for (size_t i = 0; i < count; i++) {
         order[i]->rows = 0;
         order[i]->worked = 0;
     }
+    while (count > 0 && order[count - 1]->held)
+        count--;
     for (; answers < count && order[answers]->answering && r.rows > 0; answers++) {
         taken += cost_of(cost, r.used, order[answers]->depth, 1);
         take(order[answers], &r, 1);
@@ -282,6 +301,8 @@ double mt_schedule(mt_candidate *const *candidates, size_t count, const mt_cost 
         limit = shared(cost, answers ? taken : mt_cost_predict(cost, 1, 0), limit, budget->others + 1);
     else if (answers == 0 && budget->seconds <= 0 && count > 0)
         limit = stretched(order[0], cost, taken, limit);
+    if (alone)
+        limit = MT_MIN(limit, MT_STEP_LAST * MT_MAX(taken, mt_cost_predict(cost, 1, 0)));
     limit = MT_MAX(limit, taken + slice_of(order, answers, count, &r, budget->slice));
     r.seconds = limit - taken;
     mt_candidate *first = oldest(order, answers, count, r.places);

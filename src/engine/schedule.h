@@ -19,6 +19,7 @@ typedef struct mt_candidate {
     double work;      /* of a job: seconds of work that are left; 0: this is a sequence */
     bool answering;   /* its next row gives a generated token other than the first */
     bool running;     /* it has its seat already */
+    bool last;        /* a line of a batch (mt_client.last): it gets no rows in steps with prompts of others */
     size_t *places;   /* seats that its client may still take, counted down as they are given; NULL: no limit */
     int32_t priority; /* lower comes first */
     size_t drafts;    /* guesses that could have a row each behind the row of an answer */
@@ -31,6 +32,7 @@ typedef struct mt_candidate {
     /* private to mt_schedule */
     double score;
     size_t sure; /* rows that it gets in any case, while guesses beyond the knee are counted */
+    bool held;   /* last, and a prompt of others is in the step: valid after mt_schedule, too */
 } mt_candidate;
 
 /* How long a step may take while answers run and a prompt waits for the time that the answers leave: MT_STEP_TIMES what
@@ -40,6 +42,7 @@ typedef struct mt_candidate {
 #define MT_STEP_TIMES 3
 #define MT_STEP_SMOOTH 0.1 /* seconds: a reader notices longer pauses */
 #define MT_STEP_HALF 2     /* so that prompts get half of the step at least */
+#define MT_STEP_LAST 2     /* the same of batches, alone in a step: whoever comes during the step waits for its end */
 
 typedef struct mt_budget {
     size_t rows;    /* most rows of the step */
@@ -52,6 +55,7 @@ typedef struct mt_budget {
     size_t guesses; /* most rows of guesses; 0: no limit */
     size_t others;  /* other engines on the device, each of which has a step before this one has its next */
     bool draft_all; /* for tests: every guess gets its row */
+    bool together;  /* no candidate is held: the prompts of others found no seat */
 } mt_budget;
 
 /* Whether a first guess, which is right with this chance, is worth a row behind `depth` positions: it saves one of
@@ -63,7 +67,8 @@ bool mt_schedule_worth(const mt_cost *cost, double chance, size_t depth, size_t 
    time than they take; guesses make a step larger than the knee (cost.h) only where they all together pay for it.
    Prompts get the time that is left, by priority and then by how soon they will be complete. A
    quarter of that time belongs to the oldest candidate of the highest priority, which saves it up until it pays for a
-   row: so nobody waits for ever. At least one prompt gets a row, or one job some work, in any case. */
+   row: so nobody waits for ever. At least one prompt gets a row, or one job some work, in any case. Candidates that are
+   last, answers included, get nothing while another's prompt can go on, and steps of them alone are short. */
 double mt_schedule(mt_candidate *const *candidates, size_t count, const mt_cost *cost, const mt_budget *budget,
                    mt_candidate **order);
 

@@ -7,8 +7,9 @@
    3. A seat that cannot be divided (66 clients want 64) goes round: a sequence that has had it for a turn leaves it to
       a client that has fewer seats and less debt. A turn is turn_ms of answering, and at least as long as the sequence
       took to begin: so a sequence that must compute its prompt anew still gets on.
-   4. Clients that are last (batches) have seats that nobody else wants: by rule 1 they come after all others, and by
-      rule 2 any other takes a seat from them at once.
+   4. Clients that are last (batches) have seats that no other client wants: by rule 1 they come after all others, and
+      by rule 2 any other takes a seat from them at once. A step with a prompt of another client has no rows of theirs
+      (schedule.h).
    5. A sequence that loses its seat goes back to the queue, as when pages run out: what it has computed stays in the
       prefix tree, and its answer is the same to the last bit. One seat changes hands at a time, between steps. */
 #include "engine/inside.h"

@@ -83,7 +83,7 @@ static bool step(world *w, const mt_budget *budget)
     mt_candidate *list[MOST], *order[MOST];
     size_t count = 0, rows = 0;
     double answers = w->cost.term[0];
-    bool prompts = false;
+    bool prompts = false, last = false;
     for (size_t i = 0; i < w->count; i++) {
         job *j = &w->job[i];
         if (j->ended || j->came > w->now)
@@ -91,6 +91,7 @@ static bool step(world *w, const mt_budget *budget)
         describe(j);
         list[count++] = &j->c;
         prompts |= !j->c.answering;
+        last |= j->c.last;
         if (j->c.answering)
             answers += w->cost.term[1] + w->cost.term[3] * (double)j->c.depth / 1024;
     }
@@ -100,11 +101,11 @@ static bool step(world *w, const mt_budget *budget)
     for (size_t i = 0; i < count; i++) {
         rows += list[i]->rows;
         if (list[i]->answering)
-            assert_int_equal(list[i]->rows, 1); /* answers never wait */
+            assert_int_equal(list[i]->rows, !list[i]->held); /* answers never wait but for prompts before batches */
         assert_true(list[i]->rows <= list[i]->left);
     }
     assert_true(rows > 0 && rows <= budget->rows); /* no idle step, and never too large a one */
-    if (prompts && answers > w->cost.term[0] && rows > 1 + count)
+    if (prompts && !last && answers > w->cost.term[0] && rows > 1 + count)
         assert_true(taken <= allowed(&w->cost, answers));
     w->now += taken;
     for (size_t i = 0; i < w->count; i++)
@@ -226,6 +227,98 @@ static void a_prompt_beside_streams_has_most_of_the_machine(void **state)
     assert_true(w.job[2].last < w.job[0].last);
     for (size_t i = 0; i < 2; i++)
         assert_true(w.job[i].slowest < 1.0 / 15);
+}
+
+/* Requests of 128 to 383 tokens, each when the one before has ended, and lines of a batch for as long as these last.
+   Returns the median of the times to the first token. */
+static double median_first(size_t lines)
+{
+    enum { LIVE = 40 };
+    world w = {.cost = SMALL_MODEL};
+    double first[LIVE], when = 5;
+    size_t order = MOST;
+    for (size_t i = 0; i < LIVE; i++, when += 2.0 + 0.0137 * (double)(i * 29 % 40))
+        add(&w, when, 128 + i * 97 % 256, 4, 0);
+    for (size_t i = 0; i < lines; i++) {
+        add(&w, 0, 200, 100000, 0);
+        w.job[LIVE + i].c.last = true;
+    }
+    for (bool left = true; left;) {
+        if (!step(&w, &usual))
+            w.now += 0.001;
+        left = false;
+        for (size_t i = 0; i < LIVE; i++)
+            left |= !w.job[i].ended;
+        for (size_t i = LIVE; i < w.count; i++) /* another line begins */
+            if (w.job[i].tokens > 100) {
+                w.job[i].tokens = w.job[i].done = 0;
+                w.job[i].c.order = order++;
+            }
+    }
+    for (size_t i = 0; i < LIVE; i++) {
+        const double took = w.job[i].first - w.job[i].came;
+        size_t at = i;
+        for (; at > 0 && first[at - 1] > took; at--)
+            first[at] = first[at - 1];
+        first[at] = took;
+    }
+    for (size_t i = LIVE; i < w.count; i++)
+        assert_true(w.job[i].first > 0); /* the batch gets on */
+    return first[LIVE / 2];
+}
+
+/* First tokens of requests come at most 1.2 times as late beside a batch, however many of its lines run. */
+static void a_batch_does_not_delay_first_tokens(void **state)
+{
+    const double alone = median_first(0);
+    (void)state;
+    for (size_t lines = 1; lines <= 16; lines *= 2) {
+        const double beside = median_first(lines);
+        print_message("%zu lines: %.0f ms, %.0f ms without\n", lines, 1e3 * beside, 1e3 * alone);
+        assert_true(beside < 1.2 * alone);
+    }
+}
+
+/* While a prompt of others can go on, lines of a batch get no row, whether they answer or begin; beside answers of
+   others they go on. */
+static void lines_of_batches_wait_for_prompts(void **state)
+{
+    const mt_cost cost = costs();
+    size_t seats = 0;
+    mt_candidate line = {.left = 1, .most = 1, .answering = true, .running = true, .last = true},
+                 begins = {.left = 50, .most = 50, .running = true, .last = true, .order = 1},
+                 answer = {.left = 1, .most = 1, .answering = true, .running = true, .order = 2},
+                 prompt = {.left = 50, .most = 50, .places = &seats, .order = 3};
+    mt_candidate *const list[] = {&line, &begins, &answer, &prompt};
+    mt_candidate *order[MT_COUNT(list)];
+    mt_budget budget = usual;
+    (void)state;
+    mt_schedule(list, 3, &cost, &budget, order);
+    assert_true(line.rows == 1 && begins.rows > 0 && answer.rows == 1);
+    mt_schedule(list, 4, &cost, &budget, order); /* the prompt may take no seat */
+    assert_true(line.rows == 1 && begins.rows > 0 && answer.rows == 1 && prompt.rows == 0);
+    seats = 1;
+    mt_schedule(list, 4, &cost, &budget, order);
+    assert_true(line.rows == 0 && begins.rows == 0 && answer.rows == 1 && prompt.rows > 0);
+    seats = 1;
+    budget.together = true;
+    mt_schedule(list, 4, &cost, &budget, order);
+    assert_true(line.rows == 1 && answer.rows == 1);
+}
+
+/* A step of lines alone takes at most twice as long as their answers, or as one row. */
+static void steps_of_batches_alone_are_short(void **state)
+{
+    const mt_cost cost = {.term = {0.010, 0.001, 0.001}};
+    mt_candidate line = {.left = 1, .most = 1, .answering = true, .running = true, .last = true},
+                 begins = {.left = 4000, .most = 256, .running = true, .last = true, .order = 1};
+    mt_candidate *const list[] = {&begins, &line};
+    mt_candidate *order[MT_COUNT(list)];
+    (void)state;
+    for (size_t count = 1; count <= MT_COUNT(list); count++) {
+        assert_true(mt_schedule(list, count, &cost, &usual, order) <= 2 * 0.011 + 1e-9);
+        assert_true(begins.rows > 0);
+    }
 }
 
 /* Prompts of two clients beside a stream: who came first and who is soonest done both go on, and neither has all. */
@@ -771,6 +864,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(answers_leave_prompts_their_time),
     cmocka_unit_test(a_prompt_leaves_other_engines_their_time),
     cmocka_unit_test(a_prompt_beside_streams_has_most_of_the_machine),
+    cmocka_unit_test(a_batch_does_not_delay_first_tokens),
+    cmocka_unit_test(lines_of_batches_wait_for_prompts),
+    cmocka_unit_test(steps_of_batches_alone_are_short),
     cmocka_unit_test(prompts_beside_streams_share_what_is_left),
     cmocka_unit_test(a_short_prompt_overtakes_a_long_one),
     cmocka_unit_test(nobody_starves),

@@ -124,6 +124,43 @@ static void a_newcomer_gets_pages_at_once(void **state)
     check_newcomer(FIXTURE, 8, 12 * MT_PAGE_TOKENS);
 }
 
+/* Lines of a batch have both seats when a client sends two requests: they take both at once, where of another client's
+   they would have one. */
+static void lines_of_batches_leave_all_seats(void **state)
+{
+    static uint32_t prompt[GREEDY + 2][PROMPT];
+    static answer alone[GREEDY + 2], got[GREEDY + 2];
+    driver d;
+    (void)state;
+    open_seats(&d, FIXTURE, 2, 0);
+    draw_prompts(prompt, GREEDY + 2, d.o.spec.vocab);
+    host h = {.inner = {&d, &got[0]}, .count = 2, .at = 8};
+    for (size_t i = 0; i < 2; i++)
+        h.client_records[i] = request_of(&d, prompt[GREEDY + i], 4, 2, &got[GREEDY + i]);
+    d.open = d.sent = 2;
+    driver_hold(&d);
+    for (size_t i = 0; i < GREEDY; i++) {
+        mt_request *r = request_of(&d, prompt[i], ANSWER_TOKENS, 1, &got[i]);
+        r->client.last = true;
+        if (i == 0) {
+            r->event = host_event;
+            r->ctx = &h;
+        }
+        driver_send(&d, r);
+    }
+    driver_let_go(&d);
+    driver_wait(&d, 0);
+    driver_close(&d);
+    assert_true(got[GREEDY + 1].begun_at < got[GREEDY].ended_at); /* side by side */
+    for (size_t i = 0; i < GREEDY; i++)
+        assert_true(got[GREEDY].ended_at < got[i].ended_at && got[GREEDY + 1].ended_at < got[i].ended_at);
+    ask_alone(FIXTURE, (const uint32_t(*)[PROMPT])prompt, GREEDY + 2, alone);
+    for (size_t i = 0; i < GREEDY + 2; i++) {
+        alone[i].count = i < GREEDY ? alone[i].count : 4;
+        expect_same("beside a batch", &alone[i], &got[i]);
+    }
+}
+
 /* Two of each client have a seat, though one came first with all it has. */
 static void free_seats_go_to_who_has_fewest(void **state)
 {
@@ -453,6 +490,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(steps_are_charged_to_their_client),
     cmocka_unit_test(a_newcomer_gets_a_seat_at_once),
     cmocka_unit_test(a_newcomer_gets_pages_at_once),
+    cmocka_unit_test(lines_of_batches_leave_all_seats),
     cmocka_unit_test(free_seats_go_to_who_has_fewest),
     cmocka_unit_test(a_seat_goes_round),
     cmocka_unit_test(one_client_alone_is_not_disturbed),
