@@ -1,5 +1,5 @@
 /* Two locks: `lock` is held for moments only and is the only one that the io thread takes; `file` is held while sqlite
-   works. Whoever needs both takes `file` first.
+   works. A thread that needs both takes `file` first.
 
    An entry stays in the queue until it is written, so that a reader who looks for it knows that it has to wait. The
    queue is bounded; beyond that answers are not kept, so that mt_store_put never waits for the disk.

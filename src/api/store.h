@@ -24,8 +24,8 @@ typedef struct mt_store_size {
 mt_store *mt_store_open(const char *path, mt_store_size limits, mt_error *err) MT_NODISCARD;
 void mt_store_close(mt_store *store); /* writes what waits; NULL is fine */
 
-/* The same store as seen by another owner, who finds only their own answers. The store that mt_store_open returns is
-   that of owner "". Free with mt_store_close, before the store itself. */
+/* The same store as seen by another owner, in which only that owner's answers are found. The store that mt_store_open
+   returns is that of owner "". Free with mt_store_close, before the store itself. */
 mt_store *mt_store_view(mt_store *store, const char *owner);
 
 /* Gives the answers of owner "" to the owner of this view: those that were kept before the server had keys. */

@@ -1,8 +1,8 @@
 /* mt_alloc never returns NULL, so that no work has to be undone half-way. For that, a server has a reserve: address
    space that is not used. When the system refuses memory, pieces of the reserve are given back to it until it does not,
-   and the thread notices later (mt_alloc_refused): whoever works for a request ends that request in good order. While a
-   piece is missing nothing new is begun (mt_alloc_scarce). What a request can make arbitrarily large is allocated by
-   mt_alloc_try, which does not touch the reserve.
+   and the thread notices later (mt_alloc_refused): a thread that works for a request ends that request in good order.
+   While a piece is missing nothing new is begun (mt_alloc_scarce). What a request can make arbitrarily large is
+   allocated by mt_alloc_try, which does not touch the reserve.
 
    Only an allocation that finds the reserve empty ends the program; commands without a reserve end at once. Rejected:
    returning NULL everywhere, since a thousand places would need error paths that are never taken. */

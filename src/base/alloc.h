@@ -18,7 +18,7 @@ void *mt_alloc_aligned(size_t align, size_t size);             /* align: a power
 void *mt_realloc(void *ptr, size_t old_size, size_t new_size); /* the new part is zeroed */
 void mt_free(void *ptr);
 
-/* The same for sizes that somebody else decides, such as a client. NULL: the system refuses it, and a block to be
+/* The same for sizes that others decide, such as clients. NULL: the system refuses it, and a block to be
    resized is unchanged. */
 void *mt_alloc_try(size_t size) MT_NODISCARD;
 void *mt_realloc_try(void *ptr, size_t old_size, size_t new_size) MT_NODISCARD;

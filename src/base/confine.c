@@ -4,8 +4,8 @@
    Files: all rights that Landlock of Linux 5.19 knows are taken away, and granted again below the given paths. An older
    Landlock forbids renaming between folders in any case, which downloads need, so it is not used. System calls: a list
    of those that are refused, not of those allowed, since libraries differ in what they call, and a server killed by a
-   new C library is no safer. Capabilities: whoever starts the server as root wants it to read folders of other users
-   and to listen on port 443; the three capabilities for that stay, within the rules for files. */
+   new C library is no safer. Capabilities: a server that is started as root is meant to read folders of other
+   users and to listen on port 443; the three capabilities for that stay, within the rules for files. */
 #include "base/confine.h"
 
 #include "base/compiler.h"

@@ -1,5 +1,5 @@
-/* A hash for tables and names: FNV-1a. Who can choose the bytes can make two of them meet, so it must not decide what
-   somebody may see. */
+/* A hash for tables and names: FNV-1a. Clients that choose the bytes can make two hashes equal, so a hash must not
+   decide what a client may see. */
 #ifndef MT_BASE_HASH_H
 #define MT_BASE_HASH_H
 

@@ -1,10 +1,10 @@
 /* Level and format are set once, at the start. A line is built on the stack and written by one write(), so that nothing
    is allocated within a step.
 
-   A pipe that nobody reads must not stop the server: a line waits PATIENCE_MS for it, later ones not at all until
-   somebody reads again and is told how many were lost. The lock is for this: of two threads that find room for a line
-   in the pipe, the second might wait for ever. Making standard error non-blocking was rejected: it may be shared with
-   other programs. */
+   A pipe without a reader must not stop the server: a line waits PATIENCE_MS for it, later ones not at all until the
+   pipe is read again, which then begins with how many were lost. The lock is for this: of two threads that find room
+   for a line in the pipe, the second might wait for ever. Making standard error non-blocking was rejected: it may be
+   shared with other programs. */
 #include "base/log.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* The log: one line for each event, to standard error. As text, "12:34:56.789 info  event sentence"; as JSON, an object
    with time, level, event, message, and members of its own where an event has some. Control characters are escaped, and
-   a line is cut at MT_LIMIT_LOG_LINE. Where nobody reads what is written, or the disk is full, lines are lost, and the
+   a line is cut at MT_LIMIT_LOG_LINE. Where the log is not read, or the disk is full, lines are lost, and the
    next one that is not says how many. */
 #ifndef MT_BASE_LOG_H
 #define MT_BASE_LOG_H

@@ -13,8 +13,8 @@
    Invariants:
    1. The low half of claim grows only in mt_pool_run, when done shows that the job before is over.
    2. job is written only while no item is claimed and not done.
-   3. Under the lock: parked is the number of workers whose asleep is true. Whoever wakes a worker sets it to false, so
-      that it is not woken twice.
+   3. Under the lock: parked is the number of workers whose asleep is true. The thread that wakes a worker sets it to
+      false, so that it is not woken twice.
 
    Rejected: a barrier that all threads pass (each run would wait for the slowest thread to be scheduled); a queue for
    each thread (items are alike and few, so there is nothing to steal). */
@@ -227,7 +227,7 @@ static void await_done(mt_pool *pool)
         atomic_store_explicit(&pool->owner_parked, true, memory_order_seq_cst); /* see work_as_helper */
         while (!job_over(pool, memory_order_seq_cst))
             pthread_cond_wait(&pool->finished, &pool->lock);
-        /* Relaxed: a helper that still sees true signals nobody. */
+        /* Relaxed: a helper that still sees true sends no signal. */
         atomic_store_explicit(&pool->owner_parked, false, memory_order_relaxed);
         pthread_mutex_unlock(&pool->lock);
     }
@@ -258,7 +258,7 @@ void mt_pool_run(mt_pool *pool, mt_pool_fn *fn, void *ctx, size_t items)
 }
 
 /* Starts the thread of one worker with all signals blocked, since they are for the threads that handle them, but for
-   the one that says that a mapped file is gone: it comes to whoever reads it. */
+   the one that says that a mapped file is gone: it comes to the thread that reads the file. */
 static int start_worker(mt_pool *pool, size_t index)
 {
     worker *w = &pool->workers[index - 1];

@@ -1,8 +1,8 @@
 /* Decides which recurrent states are kept. Used by the engine's thread.
 
    A state is large and serves only at its exact position, so few can be kept. An anchor's worth is the positions it
-   saves whoever continues there, times how often that has happened (mt_anchor.gain and uses). Its rank is its worth
-   plus `age` at its last use. `age` is the rank of the last anchor evicted and so only grows: anchors that are no
+   saves a request that continues there, times how often that has happened (mt_anchor.gain and uses). Its rank is its
+   worth plus `age` at its last use. `age` is the rank of the last anchor evicted and so only grows: anchors that are no
    longer used sink in comparison. The lowest rank is evicted first; a slot that a running sequence refers to stays.
 
    1. The slot of an anchor is never written; a sequence writes only slots to which it has the only reference.

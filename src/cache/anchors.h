@@ -61,8 +61,8 @@ size_t mt_anchors_held(const mt_anchors *a);
 /* Whether the caller has the only reference and the slot is no anchor: then it may be written. */
 bool mt_anchors_own(const mt_anchors *a, uint32_t slot);
 
-/* Makes the slot an anchor of the list, which takes a reference of its own; nobody may write the slot any more. Does
-   nothing where the list has an anchor at that offset. */
+/* Makes the slot an anchor of the list, which takes a reference of its own; from then on the slot is never written.
+   Does nothing where the list has an anchor at that offset. */
 void mt_anchors_add(mt_anchors *a, mt_anchor_list *list, size_t offset, size_t gain, uint32_t slot);
 
 /* The anchor with the largest offset up to `most`; MT_NO_PAGE: there is none. */

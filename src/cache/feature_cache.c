@@ -2,7 +2,7 @@
 
    1. A medium is found by its whole digest and salt; the hash bucket only narrows the search.
    2. Features that are not pinned are in a list, least recently used first, and are evicted when rows are needed.
-   3. A medium exists as long as somebody holds it or it has features. */
+   3. A medium exists as long as a sequence holds it or it has features. */
 #include "cache/feature_cache.h"
 
 #include <assert.h>

@@ -8,11 +8,11 @@
    1. A node is resident while it has a page of group 0. The parent of a resident node is resident. Lookups count
       resident nodes only.
    2. The tree has one reference of its own to each page of a node; sequences have references of their own.
-   3. A sequence that holds a node's page of group 0 holds those of all nodes above. Who stores a page in a tier holds
-      that page alone, maybe longer than any sequence.
+   3. A sequence that holds a node's page of group 0 holds those of all nodes above. A transfer
+      that stores a page in a tier holds that page alone, maybe longer than any sequence.
    4. A page of a node that only the tree refers to is in the group's idle list, least recently used first. What is
       evicted of group 0 is the deepest resident node below the first of the list. No sequence holds that one (3): it is
-      idle, or held by who stores it, and then it leaves the tree now and becomes free later.
+      idle, or held by a transfer, and then it leaves the tree now and becomes free later.
    5. Evicting a page of group 0 also drops the node's other pages and states. A whole node stays without them: it tells
       why a lookup failed, and takes the pages of a sequence that computes it again. A node that is not whole is
       removed. Evicting a page of another group only leaves a gap there.
@@ -334,7 +334,7 @@ mt_node *mt_tree_begin(mt_tree *t, mt_node *parent, const uint32_t page[MT_KV_GR
     return n;
 }
 
-/* Removes unheld nodes that are a beginning of a page that is whole now: they serve nobody any more. */
+/* Removes unheld nodes that are a beginning of a page that is whole now: no lookup needs them any more. */
 static void drop_beginnings(mt_tree *t, mt_node *whole)
 {
     const mt_page_text p = mt_node_page_text(whole);

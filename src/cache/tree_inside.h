@@ -53,7 +53,7 @@ struct mt_tree {
     size_t buckets;             /* a power of two */
     size_t count;               /* resident nodes */
     uint64_t evictions, probes; /* probes: nodes compared in lookups */
-    mt_tree_listener *tell;     /* NULL: nobody listens */
+    mt_tree_listener *tell;     /* NULL: no listener */
     void *told;                 /* the ctx of tell */
     uint8_t seed[32];
     uint8_t (*digest)[32]; /* [total]: digest of the text up to each node that was told */

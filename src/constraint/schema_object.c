@@ -1,8 +1,8 @@
 /* Objects: the declared properties in their order, of which those not required may be missing; then undeclared ones,
    where they are allowed (schema_keys.c). A property's value satisfies all schemas of the place.
 
-   Where some schema declares properties and none has additionalProperties, no others are allowed: whoever lists the
-   properties of an answer does not want further ones. */
+   Where some schema declares properties and none has additionalProperties, no others are allowed: a
+   schema that lists the properties of an answer is not meant to allow further ones. */
 #include "constraint/schema_object.h"
 
 #include <string.h>

@@ -56,7 +56,7 @@ static bool read_tag(reader *r, const json_t *tag, size_t from, mt_expr *out)
     return true;
 }
 
-/* Whether the grammar has no room or no time left, which whoever asked for it will be told. */
+/* Whether the grammar has no room or no time left, which its maker reports to the client. */
 static bool is_over(const reader *r)
 {
     return mt_grammar_full(r->j->g) || mt_grammar_stopped(r->j->g);

@@ -11,7 +11,7 @@
 struct mt_value_set {
     const json_t **slots; /* NULL: the slot is free */
     size_t mask;
-    uint64_t seed; /* random, so that nobody can choose values that collide */
+    uint64_t seed; /* random, so that clients cannot choose values that collide */
 };
 
 /* Recurses as deep as the JSON nests. */

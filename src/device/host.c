@@ -21,7 +21,7 @@ struct mt_host {
     mt_kernels kernels;
     pthread_mutex_t lock; /* held while the pool runs: one run of several items at a time */
     mt_pool *pool;
-    mt_host_work *work; /* NULL: nobody measures */
+    mt_host_work *work; /* NULL: not measured */
     stay *stays;        /* [threads], made when first measured */
 };
 

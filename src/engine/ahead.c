@@ -3,8 +3,8 @@
    Its rows begin with tokens that the device has chosen and the host does not know yet; so nothing waits for the host
    between the two, and what it has to do for a step (text, events, the tree) is done while the next one is computed.
 
-   1. A step is begun ahead only when there is nothing to plan: everybody who runs is in the step before and goes on by
-      one token, nobody waits, no job is under way, and no other engine wants a turn. All else takes its turn when the
+   1. A step is begun ahead only when there is nothing to plan: all running sequences are in the step before and go on
+      by one token, none waits, no job is under way, and no other engine wants a turn. All else takes its turn when the
       last that was begun has ended: so a newcomer, or another engine, waits for one step.
    2. At most one is begun ahead. The one before it is settled then, as ever: tokens are added and given out.
    3. An answer that turns out to have ended, or is cancelled, loses its part of the next step (mt_engine_end): its row

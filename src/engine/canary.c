@@ -1,6 +1,6 @@
-/* The canary, for debugging: all numbers of free pages and states are NaN. Who reads a free page gets results that are
-   not finite; who writes one is found when the page is taken again. It costs time, and touches all memory of the
-   cache. */
+/* The canary, for debugging: all numbers of free pages and states are NaN. A kernel that reads a free page gets results
+   that are not finite; a write to one is found when the page is taken again. It costs time, and touches all memory of
+   the cache. */
 #include "base/log.h"
 #include "engine/inside.h"
 

@@ -11,7 +11,7 @@
 /* Most clients without requests whose debt is remembered; the one with the least debt is forgotten first. */
 #define MT_CLIENTS 64
 
-/* Whom a request belongs to, as the submitter says. */
+/* The client of a request, as its submitter says. */
 typedef struct mt_client {
     uint64_t id;
     uint32_t share; /* weight among the other clients: with 2 a client gets twice as much as with 1; at least 1 */
@@ -44,7 +44,7 @@ void mt_clients_init(mt_clients *clients, size_t here);
 void mt_clients_free(mt_clients *clients);
 
 /* Finds or makes the record of a client and adds `count` to its `here`. The record does not move while `here` is above
-   0; who ends a sequence counts `here` down. */
+   0. `here` is counted down where a sequence ends. */
 mt_client_record *mt_clients_enter(mt_clients *clients, const mt_client *client, size_t count, uint64_t now);
 
 /* Debt: seconds of the machine the client has had, halved for every five seconds that have passed, divided by its

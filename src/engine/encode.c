@@ -5,7 +5,7 @@
    2. The feature cache entries of the job's parts are marked as filling and pinned by the job. The job reads pictures
       of requests, so when a request ends, a job that reads its pictures is given up.
    3. Only running sequences pin features that are complete, from the position they have reached on. They can always go
-      on, and unpin features that they have passed; so nobody waits for room in a circle. */
+      on, and unpin features that they have passed; so sequences do not wait for each other's room in a circle. */
 #include <assert.h>
 
 #include "base/clock.h"

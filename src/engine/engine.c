@@ -450,7 +450,7 @@ static void step_ends(mt_engine *e)
         e->params.turn(e->params.turn_ctx, false);
 }
 
-/* Who has come, who goes, and what others are told, at the end of each step. */
+/* Takes new requests, drops cancelled ones, and publishes figures, at the end of each step. */
 static void look_round(mt_engine *e, bool stopping)
 {
     sweep(e, e->running, &e->running_count, stopping);

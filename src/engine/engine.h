@@ -56,7 +56,7 @@ typedef struct mt_engine_params {
     mt_disk *disk;           /* cache tier on disk; borrowed; NULL: none */
     mt_remote_store *remote; /* cache tier on the network, shared with other servers; borrowed; NULL: none */
     uint8_t identity[32];    /* digest of the weights: part of every key in the tiers */
-    mt_kv_events *events;    /* told what the cache gains and loses, for routers; borrowed; NULL: nobody */
+    mt_kv_events *events;    /* told what the cache gains and loses, for routers; borrowed; NULL: no router wants it */
     /* other engines run in this process: then `memory` bounds what this engine allocates, not the process */
     bool shares;
     int64_t held; /* where `shares`: mt_alloc_held() before this engine's model was opened */

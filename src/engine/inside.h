@@ -181,10 +181,10 @@ void mt_engine_finish(mt_engine *e, mt_step *step);
 /* Sends the step's tokens to their requests, ends sequences that are complete, then calls mt_engine_guess. */
 void mt_engine_settle(mt_engine *e, mt_step *step);
 
-/* Whether steps can be begun ahead at all; the rest depends on who runs. */
+/* Whether steps can be begun ahead at all; the rest depends on the running sequences. */
 bool mt_engine_can_go_ahead(const mt_engine *e);
 
-/* Begins the next step while this one runs, where all who answer can go on without the host; see ahead.c. */
+/* Begins the next step while this one runs, where all running answers can go on without the host; see ahead.c. */
 bool mt_engine_go_ahead(mt_engine *e);
 
 /* The step is settled: the one that was begun behind it is the step now. */
@@ -253,7 +253,7 @@ void mt_engine_end(mt_engine *e, mt_sequence *s, mt_finish finish, const mt_erro
 /* ---- seats: turns.c ---- */
 
 /* Sets how many of the free seats each client may take (mt_client_record.places). Where no seat is free, returns the
-   sequence that should leave its seat to the client whose turn it is, which may take one seat then; NULL: nobody
+   sequence that should leave its seat to the client whose turn it is, which may take one seat then; NULL: none
    should. */
 mt_sequence *mt_engine_share_seats(mt_engine *e, uint64_t now);
 

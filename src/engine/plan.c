@@ -17,8 +17,8 @@
 /* nanoseconds: requests that were present together within this time are expected to be so again */
 #define CONCURRENT_NS 10000000000u
 /* A step of prompts alone takes TOGETHER times as long as a step of one row while requests meet, and ALONE times or
-   ALONE_SECONDS while they do not: whoever comes during the step waits for its end. Short steps cost little: at four
-   times, an eighth of the speed. */
+   ALONE_SECONDS while they do not: a request that comes during the step waits for its end. Short steps cost little: at
+   four times, an eighth of the speed. */
 #define TOGETHER 4
 #define ALONE 6
 #define ALONE_SECONDS 0.12
@@ -310,7 +310,7 @@ static bool crowded(const mt_engine *e)
 }
 
 /* Where others wait, answers that their clients do not read go back to the queue when their last token is more than
-   PATIENCE_NS old: slow readers slow down nobody but themselves. Where none of those that wait is read either, no
+   PATIENCE_NS old: a slow reader slows down its own answers only. Where none of those that wait is read either, no
    answer makes way. */
 static void make_way(mt_engine *e, uint64_t now)
 {

@@ -117,7 +117,7 @@ struct mt_request {
     bool prompt_logprobs;               /* an event for each prompt position; nothing is read from the cache then */
     int prompt_top;                     /* how many of the likeliest tokens each of those events has */
     int32_t priority;                   /* lower comes first, as in vLLM */
-    mt_client client;                   /* whom the request belongs to: the engine shares its time among clients */
+    mt_client client;                   /* the client of the request: the engine divides its time among clients */
     double spent;                       /* seconds of a processor that preparing it took, which its client owes */
     uint64_t received;                  /* mt_clock_ns when the request came in; 0: when it was submitted */
 

@@ -90,7 +90,7 @@ void mt_engine_end(mt_engine *e, mt_sequence *s, mt_finish finish, const mt_erro
     e->stats.thinking_cut += s->thought.cut;
     note_answer(&e->stats, s, now);
     if (!r->placed)
-        /* before the last event: who hears of the end finds the place free */
+        /* before the last event, so that its receiver can already use the place */
         mt_places_give(&e->places, &r->client, 1);
     for (size_t i = 0; i < e->step.parts; i++)
         if (e->step.part[i].s == s)

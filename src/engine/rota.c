@@ -1,6 +1,6 @@
 /* Turns are fair by time, not by number: an engine with long steps has fewer of them. Each place counts the seconds it
-   had. An engine that returns after a pause starts with the count of the one that was let in last, so that nobody saves
-   up time by pausing, and nobody pays later for the time it had alone.
+   had. An engine that returns after a pause starts with the count of the one that was let in last, so that no engine
+   saves up time by pausing, or pays later for the time it had alone.
 
    All engines wait on one condition variable: there are only a few, one a model that computes now. */
 #include "engine/rota.h"

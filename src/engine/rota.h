@@ -15,7 +15,7 @@ typedef struct mt_rota_place {
     uint64_t began; /* mt_clock_ns when its turn began */
 } mt_rota_place;
 
-/* Free with mt_rota_free, when nobody has a turn or wants one. */
+/* Free with mt_rota_free, when no engine has a turn or wants one. */
 mt_rota *mt_rota_new(void);
 void mt_rota_free(mt_rota *rota); /* NULL is fine */
 

@@ -281,7 +281,7 @@ static bool tells_prompt(const mt_part *p)
     return p->wanted_count > 0 && p->s->request->prompt_logprobs && p->s->generated == 0;
 }
 
-/* Copies logits to the host where somebody needs them there: on a GPU they are some megabytes. */
+/* Copies logits to the host where a request needs them there: on a GPU they are some megabytes. */
 static void read_logits(mt_engine *e, const mt_step *step)
 {
     bool any = false;

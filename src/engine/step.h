@@ -43,7 +43,7 @@ typedef struct mt_step {
     /* what comes out */
     uint64_t began, ended;      /* mt_clock_ns */
     const mt_tensor *logits;    /* [wanted_count]; belongs to the model */
-    mt_reading *logits_reading; /* copies logits to the host, where somebody wants them there */
+    mt_reading *logits_reading; /* copies logits to the host, where a request needs them there */
     mt_chooser *chooser;        /* chooses tokens on the device */
     mt_chain **chains;          /* the chains that it chooses for */
     mt_sequence **guessers;     /* sequences for which the drafting head guesses */

@@ -254,7 +254,7 @@ static void add_body(mt_http_connection *c, const char *piece, size_t len)
 }
 
 /* Gives a piece of a streamed body to its follower. There is no limit on how long all of it may take, but on how long
-   STREAMED bytes may: who sends slower than that does not keep others out. */
+   STREAMED bytes may: a client that sends slower than that is disconnected, so that it keeps no others out. */
 static void stream_body(mt_http_connection *c, const char *piece, size_t len)
 {
     const mt_http_follower *follower = c->exchange.follower;

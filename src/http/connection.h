@@ -36,11 +36,11 @@ typedef struct mt_http_exchange {
     bool begun;                   /* the head of the answer is out */
     bool chunked;                 /* the body of the answer is sent in chunks, as its head says; not with HTTP/1.0 */
     bool paused;                  /* the follower was told to pause: too much waits (limits.output_pause) */
-    void *who;                    /* whose request it is, as hooks.admit said; NULL: nobody's in particular */
+    void *who;                    /* the owner of the request, as hooks.admit said; NULL: none in particular */
     char name[MT_HTTP_NAME_SIZE]; /* what the client calls it; "": nothing */
     char *origin;                 /* the page that is allowed to read the answer, "*", or NULL; mt_free */
     char *errors;                 /* what an error is sent behind (mt_http_errors_begin), or NULL; mt_free */
-    const mt_http_follower *follower; /* NULL: nobody wants to hear of the client */
+    const mt_http_follower *follower; /* NULL: none */
     void *follower_user;
 } mt_http_exchange;
 

@@ -27,7 +27,7 @@ size_t mt_http_preflight(const mt_http_request *request, const char *allowed_ori
         return n;
     headers[n++] = (mt_http_header){"access-control-allow-methods", methods};
     headers[n++] = (mt_http_header){"access-control-max-age", "86400"};
-    if (wanted) /* any header may be sent: the origin alone decides who may call */
+    if (wanted) /* any header may be sent: only the origin decides whether a page may call */
         headers[n++] = (mt_http_header){"access-control-allow-headers", wanted};
     return n;
 }

@@ -100,7 +100,7 @@ static bool refuse_path(mt_http_connection *c)
     return refuse(c, 404, sentence, NULL, 0);
 }
 
-/* Whether the request says whom it is for, or its route may be asked without. HTTP/1.0 has no "host". */
+/* Whether the request names its host, or its route may be asked without. HTTP/1.0 has no "host". */
 static bool is_named(const mt_http_connection *c)
 {
     const char *host = mt_http_request_header(c->request, "host");

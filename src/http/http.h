@@ -59,14 +59,14 @@ typedef struct mt_http_request {
     const mt_http_header *headers; /* in the order sent */
     size_t header_count;
     const struct mt_http_route *route; /* NULL until one is found */
-    void *who;                         /* whose request it is, set by hooks.admit; NULL: nobody's in particular */
-    /* NUL-terminated; "" where there is none. Whoever sets it to NULL owns the body; mt_free */
+    void *who;                         /* the owner of the request, set by hooks.admit; NULL: none in particular */
+    /* NUL-terminated; "" where there is none. A handler that sets it to NULL owns the body; mt_free */
     char *body;
     size_t body_len;
     /* Bytes of the body by the head; UINT64_MAX: it comes in chunks, of unknown length */
     uint64_t announced;
     mt_http_coding coding; /* of the body */
-    /* Bytes of config.room taken for the body; whoever owns the body gives them back */
+    /* Bytes of config.room taken for the body; the owner of the body gives them back */
     size_t charged;
     void *socket; /* of a message on a WebSocket: what hooks.socket_open returned; else NULL */
 } mt_http_request;
@@ -224,7 +224,7 @@ struct event_base *mt_http_server_loop(mt_http_server *server);
 /* Serves until a drain has ended; only once. */
 void mt_http_server_run(mt_http_server *server);
 
-/* Io thread, before a drain: the drain does not stop listening at once. Whoever connects is answered (hooks.admit may
+/* Io thread, before a drain: the drain does not stop listening at once. New clients are answered (hooks.admit may
    refuse) until no exchange runs any more and `ms` are over, or until the drain's deadline. */
 void mt_http_server_leave(mt_http_server *server, int ms);
 

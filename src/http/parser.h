@@ -30,7 +30,7 @@ typedef enum mt_http_parser_state {
 } mt_http_parser_state;
 
 typedef struct mt_http_parser {
-    mt_http_head head;   /* who takes it leaves it zeroed */
+    mt_http_head head;   /* its taker leaves it zeroed */
     uint64_t body_limit; /* bytes of this request's body; set anew with each head, from limits.body_bytes */
     const char *piece;
     size_t piece_len;

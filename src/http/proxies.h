@@ -1,5 +1,5 @@
 /* Which client a request comes from, for fair shares: the address of its connection, or the one that trusted proxies
-   name. A whole IPv6 network of 64 bits counts as one client, since whoever has one address of it has all. */
+   name. A whole IPv6 network of 64 bits counts as one client, since the owner of one of its addresses has all. */
 #ifndef MT_HTTP_PROXIES_H
 #define MT_HTTP_PROXIES_H
 

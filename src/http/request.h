@@ -20,7 +20,7 @@ const char *mt_http_request_raw_path(const mt_http_request *request, size_t *len
 void mt_http_request_set_match(mt_http_request *request, mt_http_match *match);
 
 /* Owns the buffer's memory; an empty one gives "". charged: bytes of the room taken for the body, which the request
-   gives back unless somebody becomes the owner of the body. */
+   gives back unless a handler becomes the owner of the body. */
 void mt_http_request_set_body(mt_http_request *request, mt_buf *body, mt_room *room, size_t charged);
 
 #endif

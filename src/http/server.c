@@ -132,7 +132,7 @@ static void close_idle_connections(mt_http_server *server)
             mt_http_connection_close_idle(server->slots[i]);
 }
 
-/* Ends the loop once nobody is connected; before, listening ends once no exchange runs and leave_ms are over. */
+/* Ends the loop once no client is connected; before, listening ends once no exchange runs and leave_ms are over. */
 static void stop_if_drained(mt_http_server *server)
 {
     if (!server->draining || server->leaving)

@@ -61,9 +61,9 @@ struct mt_http_server {
     size_t free_count;
     uint64_t exchange_count; /* all that have begun; makes handles unique */
 
-    mt_queue *drain_wish;                       /* closed: somebody called mt_http_server_drain */
+    mt_queue *drain_wish;                       /* closed: mt_http_server_drain was called */
     struct event *drain_event, *deadline_event; /* drain_wish was closed; drain_ms have passed since */
-    atomic_int drain_ms;                        /* as mt_http_server_drain was told; -1: nobody has called it */
+    atomic_int drain_ms;                        /* as mt_http_server_drain was told; -1: it was not called */
     bool draining;                              /* the io thread has heard of it */
     int leave_ms;                               /* see mt_http_server_leave; -1: listening stops with the drain */
     struct event *leave_event;                  /* leave_ms have passed since the drain began */

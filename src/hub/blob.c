@@ -2,7 +2,7 @@
 
    The part that is downloaded is in DIGEST.incomplete, which only the holder of the lock writes. The digest is computed
    meanwhile, so that a file is read again only when a download is continued. A file gets its final name when it is
-   complete, has the right digest and is on disk; so whoever finds a blob can use it. */
+   complete, has the right digest and is on disk; so a blob that is found can be used. */
 #include "hub/blob.h"
 
 #include <errno.h>

@@ -328,7 +328,7 @@ static bool look_at_url(mt_line *line, const char *url)
              curl_url_get(theirs, parts[i], &b, CURLU_DEFAULT_PORT) == CURLUE_OK;
         if (ok && strcasecmp(a, b) != 0)
             line->home = false;
-        if (ok && parts[i] == CURLUPART_SCHEME) /* from https to http: who can read that could change it, too */
+        if (ok && parts[i] == CURLUPART_SCHEME) /* not from https to http, which others could read and change */
             ok = strcasecmp(b, "https") == 0 || (strcasecmp(b, "http") == 0 && strcmp(a, "https") != 0);
         curl_free(a);
         curl_free(b);

@@ -103,7 +103,7 @@ static bool remove_path(removal *r, const char *path)
     return ok;
 }
 
-/* Whether somebody downloads the model: the hub's tools and motet hold a lock for each file meanwhile. */
+/* Whether a process downloads the model: the hub's tools and motet hold a lock for each file meanwhile. */
 static bool is_locked(const char *locks)
 {
     DIR *all = open_at(AT_FDCWD, locks);

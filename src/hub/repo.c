@@ -98,7 +98,7 @@ uint64_t mt_repo_have(const mt_repo *repo, const char *digest, uint64_t size)
     return 0;
 }
 
-/* Whether an open lock file is still at its path: whoever releases a lock may remove its file. */
+/* Whether an open lock file is still at its path: a process that releases a lock may remove its file. */
 static bool is_same(int fd, const char *path)
 {
     struct stat ours, theirs;

@@ -6,7 +6,7 @@
 
 #include <sys/socket.h>
 
-/* Who may reach an address, widest first. */
+/* From where an address can be reached, widest first. */
 typedef enum mt_address_reach {
     MT_ADDRESS_PUBLIC,  /* the public internet */
     MT_ADDRESS_PRIVATE, /* a private network, or a provider's NAT */

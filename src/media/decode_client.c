@@ -63,7 +63,7 @@ struct mt_decode_client {
 
 /* ---- shared memory ---- */
 
-/* Shared memory whose size is sealed: shrinking it would crash whoever has it mapped. */
+/* Shared memory whose size is sealed: shrinking it would crash the processes that have it mapped. */
 static int shared_memory(size_t size)
 {
     const int file = memfd_create("motet-picture", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -181,7 +181,7 @@ static bool is_lost(mt_decode_client *d, mt_error *err)
     return mt_fail(err, MT_E_INVALID, "the picture or video cannot be decoded: it made the decoder fail; send another");
 }
 
-/* Nobody waits for the picture any more: that its decoder is let go is no crash. */
+/* The picture is not wanted any more: that its decoder process is ended is no crash. */
 static bool is_cancelled(mt_decode_client *d, mt_error *err)
 {
     lose(d);

@@ -239,7 +239,7 @@ static void attention(mt_model *m, const mt_decoder_layer *l, const mt_layer_spe
 
 /* ---- MLP and experts: both read m->h ---- */
 
-/* y = down(act(gate(h)) * up(h)), and nobody needs h after that */
+/* y = down(act(gate(h)) * up(h)); h is not needed after that */
 static void glu(mt_model *m, mt_glu how, const mt_weight *const in[3], const mt_shared *gate, mt_tensor *up,
                 const mt_shared *y, size_t rows)
 {

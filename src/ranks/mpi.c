@@ -1,7 +1,7 @@
 /* Ranks by Open MPI or another MPI (ranks.h). Owns the list of ranks and the memory for exchanges.
 
-   1. Every message is waited for here by polling, so that it is known who has not answered, and the wait can end. A
-      polling rank yields its core after a while, as ranks may share one.
+   1. Every message is waited for here by polling, so that it is known which rank has not answered, and the wait can
+      end. A polling rank yields its core after a while, as ranks may share one.
    2. Messages between two ranks keep their order, and all ranks do the same in the same order: so messages of one kind
       need no numbers.
    3. A rank is missing when nothing has come from it for `seconds`, or when it ran on this machine and its process is
@@ -32,7 +32,7 @@
 #define SLEEP_NS 500000     /* from then on the interval of polling */
 #define LOOK_NS 100000000   /* interval of checks whether processes still run */
 #define LOAD_SECONDS 1800.0 /* longest that a rank may take to open a model */
-#define OTHERS 2            /* ranks other than 0 wait so many times as long, so that rank 0 reports who is missing */
+#define OTHERS 2            /* ranks other than 0 wait so many times as long, so that rank 0 reports which is missing */
 #define TEXT 64             /* bytes of a machine's name */
 
 enum { TAG_SHARE = 1, TAG_TELL, TAG_ANSWER };
@@ -80,7 +80,7 @@ size_t mt_ranks_own(const mt_ranks *r)
     return r ? r->own : 0;
 }
 
-/* ---- who is missing ---- */
+/* ---- missing ranks ---- */
 
 static bool is_lost(const mt_ranks *r)
 {
@@ -372,7 +372,7 @@ static void introduce(mt_ranks *r)
 
 /* Open MPI copies large messages between processes of one machine with process_vm_readv, which the sandbox refuses
    (base/confine.c): then each message is a line of complaint and is sent again in another way. It takes that way at
-   once where it is told to, by these names in its versions 4 and 5. Who has set them keeps what they say. */
+   once where it is told to, by these names in its versions 4 and 5. Values that the user has set stay. */
 static void choose_transport(void)
 {
     setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 0);

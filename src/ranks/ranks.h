@@ -3,9 +3,9 @@
    outputs only: each rank computes its columns of a result, and all exchange them. So no sum is divided, and every bit
    is the same as in one process.
 
-   Messages go from rank to rank, without collective calls of MPI, as those do not tell who is missing. Once a rank does
-   not answer, nothing is exchanged any more, and mt_ranks_well tells why. A rank other than 0 that finds another
-   missing ends its process.
+   Messages go from rank to rank, without collective calls of MPI, as those do not tell which rank is missing. Once a
+   rank does not answer, nothing is exchanged any more, and mt_ranks_well tells why. A rank other than 0 that finds
+   another missing ends its process.
 
    One thread at a time uses the ranks: between mt_ranks_enter and mt_ranks_leave. */
 #ifndef MT_RANKS_RANKS_H

@@ -1,4 +1,4 @@
-/* Logits in order, highest first, lower id first among equals; sorted only as far as somebody looks. */
+/* Logits in order, highest first, lower id first among equals; sorted only as far as callers look. */
 #ifndef MT_SAMPLE_RANKING_H
 #define MT_SAMPLE_RANKING_H
 

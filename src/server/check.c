@@ -1,5 +1,5 @@
-/* All parts are checked, also after one has failed: whoever corrects a config file wants to know everything that is
-   wrong. Models that are named are loaded, as a start would do, and unloaded; the port is opened for a moment, as the
+/* All parts are checked, also after one has failed, so that all mistakes of a config file can be corrected at once.
+   Models that are named are loaded, as a start would do, and unloaded; the port is opened for a moment, as the
    server would open it; a folder that is to be written gets a file that is removed. Nothing is left changed. */
 #include <errno.h>
 #include <stdio.h>

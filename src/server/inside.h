@@ -60,7 +60,7 @@ struct mt_server {
     uint64_t cancelled_total; /* calls whose client left before the end */
     uint64_t refused_total;   /* calls that found no place or no model */
     uint64_t detached_total;  /* background answers that went on although their client had left */
-    uint64_t forsaken_total;  /* background answers that were ended because nobody followed them */
+    uint64_t forsaken_total;  /* background answers that were ended because no client followed them */
     uint64_t memory_refused;  /* mt_alloc_refused_all when it was last logged */
     uint64_t timeouts[MT_TIMEOUT_PHASES];
     uint64_t reloads[2]; /* failed ones, and successful ones */

@@ -433,7 +433,7 @@ static bool check_ranks(const mt_server *server, mt_error *err)
            mt_fail(err, MT_E_UNSUPPORTED, "several ranks serve one model: name one, or start one process");
 }
 
-/* Prompts that are computed for nobody's key are found by none that has its own cache. */
+/* Prompts that are computed without a key are not found by keys that have a cache of their own. */
 static bool check_warm(const mt_server *server, mt_error *err)
 {
     return !server->opt->warm_prompts || !server->isolate ||

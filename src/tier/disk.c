@@ -85,7 +85,7 @@ struct mt_disk {
     size_t watchers;
 };
 
-/* ---- who is told ---- */
+/* ---- listeners ---- */
 
 void mt_disk_watch(mt_disk *d, mt_disk_listener *tell, void *ctx)
 {
@@ -137,7 +137,7 @@ static entry *find(const mt_disk *d, const uint8_t key[MT_TIER_KEY])
     return &d->table[i];
 }
 
-/* Closes a removed file that nobody reads, and frees it where the index has no entry of it. */
+/* Closes a removed file that has no reader, and frees it where the index has no entry of it. */
 static void free_unused(file *f)
 {
     if (!f->gone || f->readers > 0)

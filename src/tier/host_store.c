@@ -42,7 +42,7 @@ struct mt_host_store {
     uint32_t *bucket;                  /* hash table */
     size_t buckets;                    /* a power of two */
     uint32_t oldest, newest;           /* ends of the list by last use */
-    mt_host_store_listener *tell;      /* called when a marked record is evicted; NULL: nobody */
+    mt_host_store_listener *tell;      /* called when a marked record is evicted; NULL: none */
     void *ctx;
     mt_host_store_stats stats;
 };

@@ -27,8 +27,8 @@ void mt_host_store_write(mt_host_store *host_store, const uint8_t key[MT_TIER_KE
 
 void mt_host_store_clear(mt_host_store *host_store); /* evicts all records that are not being read */
 
-/* Sets who is called when a marked record is evicted; before anything is written. Called with the host store's lock
-   held. */
+/* Sets the function that is called when a marked record is evicted; before anything is written. Called with the host
+   store's lock held. */
 typedef void mt_host_store_listener(void *ctx, const uint8_t key[MT_TIER_KEY], uint32_t kind);
 
 void mt_host_store_watch(mt_host_store *host_store, mt_host_store_listener *tell, void *ctx);

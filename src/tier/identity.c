@@ -1,6 +1,6 @@
 /* The identity of a checkpoint (identity.h). The file of memos has a line for each file that was read: device and
    inode, size, times of the last change of content and of inode, digest, and a checksum of the line, so that a torn or
-   damaged line is ignored. A file that is changed in place gets another time, unless somebody sets the machine's clock
+   damaged line is ignored. A file that is changed in place gets another time, unless the machine's clock is set
    back. */
 #include "tier/identity.h"
 

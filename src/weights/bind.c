@@ -388,7 +388,7 @@ static size_t group_length(const char *name)
     return len;
 }
 
-/* Logs the tensors that nobody asked for, by group. */
+/* Logs the tensors that no binder asked for, by group. */
 static void log_unused(const mt_binder *b)
 {
     mt_buf groups;

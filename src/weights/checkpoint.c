@@ -162,7 +162,7 @@ static bool add_gguf(mt_checkpoint *c, const char *path, bool projector, mt_erro
 }
 
 /* Reads a GGUF file, and its projector where there is one, as the checkpoint that they were made from. Both are opened
-   first, so that whoever reads of their keys meanwhile shares them. */
+   first, so that functions that read their keys meanwhile share them. */
 static bool load_gguf(mt_checkpoint *c, const mt_gguf_place *place, mt_error *err)
 {
     c->gguf = mt_gguf_open(place->model, err);

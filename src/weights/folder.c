@@ -1,5 +1,5 @@
 /* Files of a model (folder.h). Nothing is kept: a GGUF file is opened again for each text that is made of it, which
-   reads its header again unless somebody holds it open, as the checkpoint does while a model is opened. */
+   reads its header again unless a caller holds it open, as the checkpoint does while a model is opened. */
 #include "weights/folder.h"
 
 #include <stdio.h>
@@ -242,7 +242,7 @@ void mt_folder_hold(mt_folder_held *held, const char *path)
     *held = (mt_folder_held){0};
     if (!mt_gguf_locate(&place, path, NULL, NULL))
         return;
-    held->model = mt_gguf_open(place.model, NULL); /* who needs it will say why it cannot be opened */
+    held->model = mt_gguf_open(place.model, NULL); /* if it cannot be opened, the function that needs it will say why */
     if (held->model && place.projector[0])
         held->projector = mt_gguf_open(place.projector, NULL);
 }

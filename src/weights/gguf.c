@@ -1,8 +1,8 @@
 /* Reads GGUF files (gguf.h).
 
    A mt_gguf owns the mappings of its files, the tables of keys and the one table of tensors, merged from all files.
-   Nothing of it changes after opening, so any thread may read it, and all who open the same files share one
-   (gguf_shared.c).
+   Nothing of it changes after opening, so any thread may read it, and callers that open the same files share
+   one (gguf_shared.c).
 
    Invariants once a file was opened:
    1. every tensor's bytes are inside its file, behind the header, and no two tensors of a file share a byte;

@@ -41,7 +41,7 @@ struct mt_gguf {
     mt_gguf_stamp *stamps; /* of the same files */
     size_t mapped;         /* length of maps and stamps */
     char *path;            /* that it is known by, while others may share it (gguf_shared.c) */
-    size_t holders;        /* who have to close it */
+    size_t holders;        /* callers that have yet to close it */
     mt_gguf *next;
     size_t files; /* read so far */
     mt_arena *arena;
@@ -71,13 +71,13 @@ bool mt_gguf_read_keys(mt_gguf_cursor *c, uint64_t count, mt_gguf_keys *out);
 /* Describes a file. False: it cannot be examined. */
 bool mt_gguf_stamp_take(mt_gguf_stamp *stamp, const char *path);
 
-/* The files at path, where somebody has them open and they are as they were: for one more holder. Or NULL. */
+/* The files at path, where a holder has them open and they are unchanged: for one more holder. Or NULL. */
 mt_gguf *mt_gguf_shared_find(const char *path);
 
 /* Lets others find it; the caller is its first holder. */
 void mt_gguf_shared_add(mt_gguf *g, const char *path);
 
-/* One holder less. True: it was the last, and nobody finds it any more. */
+/* One holder less. True: it was the last, and the files are not in the list any more. */
 bool mt_gguf_shared_drop(mt_gguf *g);
 
 #endif

@@ -1,5 +1,5 @@
-/* GGUF files that are open: who opens one of them again gets the same mt_gguf, so that a file that somebody holds is
-   parsed once. A file is known by its name, and is another one when its number, size or time has changed.
+/* GGUF files that are open: opening one of them again gives the same mt_gguf, so that a file is parsed once while any
+   caller holds it. A file is known by its name, and is another one when its number, size or time has changed.
    The list belongs to all threads, under one lock, which is never held while a file is read. */
 #include <pthread.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Weights and products. A weight is copied to the device in a layout of its own when it is loaded: codes of all formats as nibbles or bytes, scales
-   and biases as fp32, everything else as bf16, f16 or fp32. */
+/* Weights and products. A weight is copied to the device in a layout of its own when it is loaded: codes of all formats
+   as nibbles or bytes, scales and biases as fp32, everything else as bf16, f16 or fp32. */
 #include "device/vulkan/operations.h"
 
 #include <string.h>

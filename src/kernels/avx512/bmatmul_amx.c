@@ -3,7 +3,7 @@
    another, and adds the sum of both to what there is.
 
    Packed rows: tiles of 16 rows, the last with as many as are left, [k / 2][rows][2] bf16, k padded with zeros to whole
-   steps. A tile of fewer rows is loaded as one of 16: what comes next in memory has results that nobody reads. */
+   steps. A tile of fewer rows is loaded as one of 16: what comes next in memory has results that are not used. */
 #include "kernels/levels.h"
 #include "kernels/portable/scalar.h"
 #include "kernels/x86/amx.h"

@@ -1,4 +1,4 @@
-/* An account: whom an API key belongs to, what is kept for them, how much they may use and how much they have used.
+/* An account: the owner of an API key, with the answers kept for it, how much it may use and how much it has used.
    Made by keys.c from the file of keys. Any thread may use an account; its lock is inside. */
 #ifndef MT_SERVER_CALLS_ACCOUNT_H
 #define MT_SERVER_CALLS_ACCOUNT_H
@@ -41,7 +41,7 @@ typedef struct mt_account {
     double prepared; /* use.preparing_ms, in seconds and not rounded */
 } mt_account;
 
-/* Whose requests an account may see and cancel: only its own, or NULL, which stands for everybody's. */
+/* The account whose requests an account may see and cancel: itself; NULL: those of all accounts. */
 static inline const mt_account *mt_account_scope(const mt_account *account)
 {
     return account && !account->admin ? account : NULL;

@@ -139,7 +139,7 @@ void mt_call_fail(mt_call *call, const mt_failure *why)
     give_up(call);
 }
 
-/* The bytes of a stream that nobody reads are dropped; the dialect keeps the answer. */
+/* Bytes of a stream without a reader are dropped; the dialect keeps the answer. */
 static void go_on_alone(mt_call *call)
 {
     call->out.len = 0;
@@ -403,7 +403,7 @@ static void explain(const mt_server *server, mt_failure *why)
 }
 
 /* Whether one more call may wait in a lane that one client alone may fill up to `most`. A third more places are for
-   other clients, as in engine/places.h, so that a client that sends too much keeps nobody else out. */
+   other clients, as in engine/places.h, so that a client that sends too much keeps no other out. */
 static bool may_wait(const mt_server *server, mt_workers *lane, size_t most, const mt_http_request *request)
 {
     const size_t waiting = mt_workers_waiting(lane), all = most + most / 3;

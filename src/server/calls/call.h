@@ -175,7 +175,7 @@ typedef struct mt_call_own {
     size_t body_len;
     const mt_waiter *waiter; /* has a reference to the model, which the call owns; NULL: the body names the model */
     size_t charged;          /* bytes taken from the server's room for the body, which the call gives back */
-    mt_account *account;     /* for whom it is; NULL: the server needs no keys */
+    mt_account *account;     /* the account whose call it is; NULL: the server needs no keys */
     void (*over)(mt_call *call);
     void *job;
 } mt_call_own;

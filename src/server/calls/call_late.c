@@ -39,7 +39,7 @@ double mt_timeout_alone(const mt_server *server)
     return isnan(given) ? MT_LIMIT_ALONE_SECONDS : given < 0 ? INFINITY : given;
 }
 
-/* Whether nobody has followed an answer in the background, or asked about it, for as long as that is allowed. */
+/* Whether no client has followed an answer in the background, or asked about it, for as long as that is allowed. */
 static bool is_forsaken(const mt_call *call, uint64_t now)
 {
     return call->state == MT_CALL_ALONE && !call->watchers && !mt_call_cancelled((mt_call *)call) &&

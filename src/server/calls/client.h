@@ -11,7 +11,7 @@
    not used for this: a client could make up many and get many shares. */
 mt_client mt_client_of(const mt_account *account, const mt_http_request *request);
 
-/* What tells the calls of the server for an account, or for nobody, from those that come from there. */
+/* Sets calls that the server itself makes for an account, or for none, apart from calls of that account's clients. */
 #define MT_CLIENT_OWN UINT64_C(0x6d6f746574)
 
 /* A hash of the address that a request came from, which tells clients of one account apart. */

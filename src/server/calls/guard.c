@@ -155,7 +155,7 @@ bool mt_guard_init(mt_guard *guard, const mt_options *opt, bool keys, mt_error *
     return check_names(&opt->allowed_hosts, err);
 }
 
-/* Not needed where only the loopback address is listened on: nobody reaches that by the machine's full name. */
+/* Not needed where only the loopback address is listened on: no client reaches that by the machine's full name. */
 void mt_guard_resolve(mt_guard *guard)
 {
     const struct addrinfo hints = {.ai_flags = AI_CANONNAME, .ai_socktype = SOCK_STREAM};

@@ -26,7 +26,7 @@ bool mt_timeout_read(mt_call *call, const json_t *body, mt_failure *why) MT_NODI
 /* Io thread, every MT_LIMIT_TIMEOUT_MS while there are calls: ends calls whose deadline has passed. See call_late.c. */
 void mt_timeouts_check(mt_server *server);
 
-/* Seconds that an answer in the background is computed although nobody follows it (--background-alone). */
+/* Seconds that an answer in the background is computed although no client follows it (--background-alone). */
 double mt_timeout_alone(const mt_server *server);
 
 #endif

@@ -125,7 +125,7 @@ struct mt_fleet {
     size_t work;       /* of requests: bytes for one request while it is prepared */
     size_t waiting;    /* calls that wait for any model */
     mt_places places;  /* bounds these calls, for all clients and for each */
-    /* The time that loading models has taken for each client lately: whoever had less of it comes first */
+    /* The time that loading models has taken for each client lately: the client with the least comes first */
     mt_clients loading;
     /* Grows whenever models are loaded, unloaded, found or deleted; any thread reads it without the lock */
     _Atomic(uint64_t) changes;
@@ -143,7 +143,7 @@ struct mt_fleet {
     bool closing;
     bool running; /* thread has to be joined */
     pthread_t thread;
-    pthread_mutex_t lock;   /* who has it may read engines of open members: none is opened or closed meanwhile */
+    pthread_mutex_t lock;   /* while a thread holds it, no engine is opened or closed, so that it may read them */
     pthread_cond_t changed; /* wakes the thread: something may be to do */
 };
 

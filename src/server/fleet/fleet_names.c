@@ -177,7 +177,7 @@ bool mt_fleet_read_one(mt_fleet *f)
     return true;
 }
 
-/* ---- who there is ---- */
+/* ---- lists ---- */
 
 /* A new member at the end of the list. Owns name and dir from here on. */
 static mt_member *add(mt_fleet *f, char *name, char *dir)

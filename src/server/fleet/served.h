@@ -1,5 +1,5 @@
 /* A model that is loaded, with all that is needed to answer calls. Made by the fleet's thread; it does not change
-   afterwards (except `room`), so whoever has a reference to it reads it without a lock. */
+   afterwards (except `room`), so threads with a reference to it read it without a lock. */
 #ifndef MT_SERVER_FLEET_SERVED_H
 #define MT_SERVER_FLEET_SERVED_H
 

@@ -133,7 +133,7 @@ static void add_key(const mt_server *server, uint64_t client, mt_buf *out)
         }
 }
 
-/* everybody: the reader sees voices of all accounts, and is told which is whose. */
+/* everybody: the reader sees the voices of all accounts, each with the name of its account. */
 static void add_voice(mt_server *server, bool everybody, const mt_voice *v, mt_buf *out)
 {
     mt_json_write(out,

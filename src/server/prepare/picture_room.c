@@ -1,4 +1,4 @@
-/* The memory for pictures (picture_room.h). Who may take bytes, where memory is short:
+/* The memory for pictures (picture_room.h). Where memory is short, requests may take bytes by these rules:
 
    1. One request has at most seven eighths of the room. The last eighth is only for clients that have no more than an
       eighth in all. So a small picture is decoded while another client's large ones fill the room.

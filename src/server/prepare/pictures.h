@@ -14,7 +14,7 @@
 #include "server/prepare/rendered.h"
 #include "server/prepare/uploads.h"
 
-/* For whom a prompt is prepared, and what that costs. */
+/* The client for which a prompt is prepared, and the cost of that. */
 typedef struct mt_prep {
     const atomic_bool *stop; /* the request is cancelled */
     const mt_client *client;

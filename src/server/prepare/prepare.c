@@ -527,7 +527,7 @@ static bool read_ask(mt_call *call, mt_preparation *p, mt_failure *why)
     if ((call->created && !mt_created_settings(call->created, ask, why)) || !call->dialect->read(ask, why) ||
         (call->created && ask->is_chat && !begin_all(call, ask, why)))
         return false;
-    /* Who may not unload models does not decide how long they stay, either */
+    /* An account that may not unload models does not decide how long they stay loaded, either */
     mt_fleet_keep(call->waiter.member, mt_models_may(call->server, call->account, NULL) ? ask->keep_alive : NAN);
     p->read = true;
     return true;

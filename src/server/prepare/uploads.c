@@ -1,6 +1,6 @@
 /* A list from the newest to the oldest. Invariants:
    1. An upload has one owner (an account; NULL where the server has no keys), and only for that owner is it there. Its
-      id is random, so that without keys nobody finds another's.
+      id is random, so that without keys no client finds files of others.
    2. The bytes of all are taken from the room for requests; they are at most `limit`, which is a quarter of it.
    3. Where there is no more room, the account that has most of it loses what it has not used for longest. Where there
       are too many, it is the account that has the most: else one that keeps thousands of tiny ones would drive out the
@@ -16,7 +16,8 @@
 
 static const char scheme[] = "upload:";
 
-/* What an account has. In a list while that is anything, so that who has most is found without adding up all. */
+/* The uploads of an account. In a list while there are any, so that the account with the most is found without adding
+   up all. */
 struct mt_upload_owner {
     mt_upload_owner *next;
     const struct mt_account *account;

@@ -195,7 +195,7 @@ static bool send_file(mt_transfer *t, void *job, mt_error *err)
     return ok;
 }
 
-/* A browser must neither show nor run what somebody has uploaded: it would do so as a page of ours. */
+/* A browser must neither show nor run an uploaded file: it would do so as a page of this server. */
 static const mt_http_header apart[] = {{"content-disposition", "attachment"}, {"x-content-type-options", "nosniff"}};
 static const mt_http_response content = {
     .status = 200, .type = "application/octet-stream", .headers = apart, .header_count = MT_COUNT(apart)};

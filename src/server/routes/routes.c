@@ -1,4 +1,4 @@
-/* The table of routes: for each path, who answers it, in which dialect, and who may ask. */
+/* The table of routes: for each path the function that answers it, the dialect, and the accounts that may ask. */
 #include <string.h>
 
 #include "api/limits.h"
@@ -20,13 +20,13 @@ typedef struct entry {
     const char *pattern;
     const mt_dialect *dialect; /* reads and writes the body, and writes errors; NULL: no body, and OpenAI's errors */
     const mt_dialect *plain;   /* instead of dialect, where the query has no "alt=sse"; NULL: dialect */
-    /* Who answers; the handler may leave it to tell and text. All four NULL: the engine. */
+    /* What answers, in one of four ways; a handler may fall back to tell and text. All NULL: the engine. */
     mt_task *task;            /* a preparation thread */
     mt_teller *tell;          /* the io thread, at once: writes the body of a 200, or says why not */
     const char *text;         /* the io thread, with this; behind tell, where that is true */
     mt_http_handler *handler; /* the io thread; owns the request and answers it as it likes */
     const char *type;         /* content type of tell and text; NULL: JSON; NO_TYPE: none */
-    permit *may;              /* NULL: whoever has a key */
+    permit *may;              /* NULL: all accounts */
     size_t body_bytes;        /* limit of the body; 0: the server's */
     unsigned flags;           /* MT_HTTP_... of http.h */
     bool page;                /* left out with --web off */
@@ -68,8 +68,8 @@ static bool tell_ping(mt_server *server, const mt_http_request *request, mt_buf 
                           "the device has failed and could not be reopened: ask another");
 }
 
-/* The same for who sends clients here: not before the prompts of --warm-prompts are computed, where there is one
-   model. */
+/* The same for balancers, which may send clients once it is true: where there is one model, not before the prompts of
+   --warm-prompts are computed. */
 static bool tell_ready(mt_server *server, const mt_http_request *request, mt_buf *out, mt_failure *why)
 {
     return tell_ping(server, request, out, why) &&
@@ -185,7 +185,7 @@ static void serve(void *user, mt_http_server *http, mt_http_request *request)
     }
 }
 
-/* Routes for health checks: for everybody, at any time, and not counted among the answers. */
+/* Routes for health checks: without a key, at any time, and not counted among the answers. */
 #define PROBE (MT_HTTP_PUBLIC | MT_HTTP_ALWAYS | MT_HTTP_PROBE | MT_HTTP_NAMELESS)
 #define OK "{\"status\":\"ok\"}"
 
