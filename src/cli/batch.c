@@ -1,7 +1,7 @@
-/* The command motet batch: has the requests of a file answered, by a server at a URL or by one that is started for a
-   model, and writes the results beside it. What is done is kept by the server (docs/batches.md): the same command goes
-   on where it was after Ctrl-C, a crash, or the server's end. A batch of the same file is known by its digest, which
-   stands in its metadata. */
+/* The command motet batch: has the requests of a file answered, by a server at a URL or by one that it starts for a
+   model, and writes the results beside the file. The server keeps the results of lines that are done (docs/batches.md),
+   so after Ctrl-C, a crash, or the server's end the same command goes on where it stopped. It finds its batch by the
+   digest of the file, which it puts in the batch's metadata. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -33,6 +33,9 @@ typedef struct work {
     char digest[2 * MT_DIGEST_BYTES + 1];
     char results[MT_LIMIT_PATH], errors[MT_LIMIT_PATH], kept[MT_LIMIT_PATH];
     bool shows; /* standard error is a terminal */
+    bool own;   /* the server was started by this command */
+    bool made;  /* there is a batch, whose lines are counted below */
+    long long done, total;
 } work;
 
 /* Sends a request; the JSON of the answer, a new reference. NULL: *err. */
@@ -103,22 +106,35 @@ static bool look_at(work *w, char url[64], mt_error *err)
     return ok;
 }
 
-/* The batch of this file that the server has, whatever has become of it; "" where it has none. */
+/* Whether a batch is one of this file that runs or is completed. */
+static bool is_ours(const work *w, const json_t *b)
+{
+    const char *status = word(b, "status");
+
+    return strcmp(word(json_object_get(b, "metadata"), MARK), w->digest) == 0 && strcmp(status, "failed") != 0 &&
+           strncmp(status, "cancel", 6) != 0 && strcmp(status, "expired") != 0;
+}
+
+/* The batch of this file that the server has; "" where it has none. */
 static bool find(const work *w, char id[64], mt_error *err)
 {
-    json_t *list = ask(w, "/v1/batches?limit=100", NULL, err), *data = json_object_get(list, "data");
+    char path[128] = "/v1/batches?limit=100";
+    bool more = true;
 
     *id = '\0';
-    for (size_t i = 0; i < json_array_size(data) && !*id; i++) {
-        const json_t *b = json_array_get(data, i);
-        const char *status = word(b, "status");
+    while (more && !*id) {
+        json_t *list = ask(w, path, NULL, err), *data = json_object_get(list, "data");
 
-        if (strcmp(word(json_object_get(b, "metadata"), MARK), w->digest) == 0 && strcmp(status, "failed") != 0 &&
-            strncmp(status, "cancel", 6) != 0 && strcmp(status, "expired") != 0)
-            snprintf(id, 64, "%s", word(b, "id"));
+        if (!list)
+            return false;
+        for (size_t i = 0; i < json_array_size(data) && !*id; i++)
+            if (is_ours(w, json_array_get(data, i)))
+                snprintf(id, 64, "%s", word(json_array_get(data, i), "id"));
+        more = json_is_true(json_object_get(list, "has_more"));
+        snprintf(path, sizeof(path), "/v1/batches?limit=100&after=%.64s", word(list, "last_id"));
+        json_decref(list);
     }
-    json_decref(list);
-    return list != NULL;
+    return true;
 }
 
 static bool create(const work *w, const char *url, char id[64], mt_error *err)
@@ -147,20 +163,23 @@ static bool create(const work *w, const char *url, char id[64], mt_error *err)
     return made != NULL;
 }
 
-static void show(const work *w, const json_t *batch, bool last)
+static void show(work *w, const json_t *batch, bool last)
 {
     const json_t *counts = json_object_get(batch, "request_counts");
+    const long long answered = json_integer_value(json_object_get(counts, "completed")),
+                    errors = json_integer_value(json_object_get(counts, "failed"));
 
+    w->made = true;
+    w->done = answered + errors;
+    w->total = json_integer_value(json_object_get(counts, "total"));
     if (!w->shows && !last)
         return;
     fprintf(stderr, "%s%s: %lld of %lld lines answered, %lld errors%s", w->shows ? "\r" : "", word(batch, "status"),
-            (long long)json_integer_value(json_object_get(counts, "completed")),
-            (long long)json_integer_value(json_object_get(counts, "total")),
-            (long long)json_integer_value(json_object_get(counts, "failed")), last ? "\n" : "   ");
+            answered, w->total, errors, last ? "\n" : "   ");
 }
 
 /* Waits for the end of a batch: a new reference. NULL: *err, or the user has pressed Ctrl-C. */
-static json_t *wait_for(const work *w, const char *id, mt_error *err)
+static json_t *wait_for(work *w, const char *id, mt_error *err)
 {
     const struct timespec pause = {.tv_nsec = LOOK_MS * 1000000L};
     char path[128];
@@ -186,6 +205,7 @@ static bool fetch(const work *w, const char *id, const char *to, mt_error *err)
 {
     char path[128], fresh[MT_LIMIT_PATH + 8];
     FILE *out;
+    long status;
     bool ok;
 
     if (!*id)
@@ -195,11 +215,14 @@ static bool fetch(const work *w, const char *id, const char *to, mt_error *err)
     out = fopen(fresh, "wb");
     if (!out)
         return mt_fail(err, MT_E_IO, "\"%.200s\" cannot be written: %s", fresh, strerror(errno));
-    ok = mt_chat_fetch(&w->server, path, out) == 200;
-    ok = fclose(out) == 0 && ok;
+    status = mt_chat_fetch(&w->server, path, out);
+    ok = fclose(out) == 0 && status == 200;
     if (ok && rename(fresh, to) == 0)
         return true;
     remove(fresh);
+    if (status == 404)
+        return mt_fail(err, MT_E_INVALID,
+                       "the results have expired: add an empty line to \"%.200s\", and they are made anew", w->file);
     return mt_fail(err, MT_E_IO, "\"%.200s\" cannot be written", to);
 }
 
@@ -276,15 +299,31 @@ static bool run(work *w, const mt_options *opt, mt_error *err)
     }
     own.files_dir = w->kept;
     own.any_model = true;
-    ok = mt_chat_server_open(&w->server, &own, err) && find(w, id, err) && (*id || create(w, url, id, err)) &&
-         (batch = wait_for(w, id, err)) && end(w, batch, err);
-    const bool mine = w->server.pid != 0;
+    ok = mt_chat_server_open(&w->server, &own, err);
+    w->own = w->server.pid != 0;
+    ok = ok && find(w, id, err) && (*id || create(w, url, id, err)) && (batch = wait_for(w, id, err)) &&
+         end(w, batch, err);
     mt_chat_server_close(&w->server);
-    if (mine && batch)
+    if (w->own && batch)
         clean(w);
     json_decref(batch);
     mt_free(folder);
     return ok;
+}
+
+/* Says after Ctrl-C how to go on. */
+static void tell_stopped(const work *w)
+{
+    if (!w->made)
+        fprintf(stderr, "\nmotet: stopped before the first line; the same command begins anew\n");
+    else if (w->own)
+        fprintf(stderr, "\nmotet: stopped with %lld of %lld lines done; the same command goes on from there\n", w->done,
+                w->total);
+    else
+        fprintf(
+            stderr,
+            "\nmotet: %lld of %lld lines are done, and the server goes on; the same command waits for the results\n",
+            w->done, w->total);
 }
 
 int mt_cmd_batch(const mt_options *opt)
@@ -299,7 +338,7 @@ int mt_cmd_batch(const mt_options *opt)
     interrupted = mt_chat_interrupted();
     mt_chat_interruptible(false);
     if (interrupted) {
-        fprintf(stderr, "\nmotet: the same command goes on where this one was\n");
+        tell_stopped(&w);
         return EXIT_INTERRUPTED;
     }
     if (!ok)

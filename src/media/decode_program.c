@@ -1,16 +1,18 @@
-/* Runs poppler's programs, which read what strangers wrote. The process that got the order (decode_process.c) forks
-   once more and waits; the child becomes the program. Before that it has given up, for good:
+/* Runs poppler's programs, pdftotext and pdftoppm, on PDFs of clients. The process that receives the order
+   (decode_process.c) forks once more and waits; the child executes the program. Before that the child restricts itself,
+   for good:
 
-   1. All files but those of the system's libraries, fonts and settings, which it may read (Landlock, where the kernel
-      has it); what it reads and writes is open already, as standard input and output.
-   2. All system calls but those of a program that computes, reads and writes (seccomp): no network, no processes or
-      threads, no signals to others. Calls that are not in the list fail with EPERM.
-   3. Memory, processor time and the size of what it writes (limits of the system).
+   1. Files: it may read the system's libraries, fonts and settings, and nothing else (Landlock, where the kernel has
+      it). The PDF and the output are open already, as standard input and output.
+   2. System calls: those of a program that computes, reads and writes (seccomp); no network, no processes or threads,
+      no signals to other processes. All other calls fail with EPERM.
+   3. Memory, processor time and bytes of output (setrlimit).
 
-   The child ends with its parent, and the parent by its leash. */
+   The child ends with its parent, and the parent when the server closes its end of the order's leash. */
 #include "media/decode_inside.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -19,7 +21,7 @@
 
 static char paths[MT_PDF_PROGRAMS][MT_LIMIT_PATH];
 
-/* Finds a program in the folders of a search path. */
+/* Finds a program in the folders of a search path; leaves `out` empty where none has it. */
 static void find(const char *search, const char *name, char out[MT_LIMIT_PATH])
 {
     struct stat info;
@@ -35,10 +37,12 @@ static void find(const char *search, const char *name, char out[MT_LIMIT_PATH])
 
 void mt_decode_find_programs(void)
 {
-    static const char usual[] = "/usr/bin:/usr/local/bin:/run/current-system/sw/bin:/bin";
+    const char *search = getenv("PATH");
 
-    find(usual, "pdftotext", paths[MT_PDF_TEXT]);
-    find(usual, "pdftoppm", paths[MT_PDF_PICTURES]);
+    if (!search)
+        search = "/usr/local/bin:/usr/bin:/bin";
+    find(search, "pdftotext", paths[MT_PDF_TEXT]);
+    find(search, "pdftoppm", paths[MT_PDF_PICTURES]);
 }
 
 const char *mt_pdf_path(mt_pdf_program program)
@@ -74,10 +78,14 @@ const char *mt_pdf_path(mt_pdf_program program)
 #define RETURN(what) BPF_STMT(BPF_RET | BPF_K, what)
 #define ALLOW(call) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_##call, 0, 1), RETURN(SECCOMP_RET_ALLOW)
 
-/* Allows to ask for limits, not to set them: the third argument is NULL. */
-#define ALLOW_ASKING(call)                                                  \
-    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_##call, 0, 4), FIELD(args[2]), \
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 1), RETURN(SECCOMP_RET_ALLOW), RETURN(SECCOMP_RET_ERRNO | EPERM)
+/* The upper half of an argument; FIELD loads the lower one (both processors are little-endian). */
+#define UPPER(index) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[index]) + 4)
+
+/* Allows to read limits, not to set them: the third argument must be NULL, in both halves. */
+#define ALLOW_READING(call)                                                                                   \
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_##call, 0, 6), FIELD(args[2]),                                   \
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 3), UPPER(2), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 1), \
+        RETURN(SECCOMP_RET_ALLOW), RETURN(SECCOMP_RET_ERRNO | EPERM)
 
 static const struct sock_filter program[] = {
     FIELD(arch),
@@ -139,7 +147,7 @@ static const struct sock_filter program[] = {
     ALLOW(execve),
     ALLOW(exit),
     ALLOW(exit_group),
-#ifdef __x86_64__ /* what newer processors have no more */
+#ifdef __x86_64__ /* calls that arm64 does not have */
     ALLOW(arch_prctl),
     ALLOW(open),
     ALLOW(stat),
@@ -148,7 +156,7 @@ static const struct sock_filter program[] = {
     ALLOW(readlink),
     ALLOW(time),
 #endif
-    ALLOW_ASKING(prlimit64),
+    ALLOW_READING(prlimit64),
     RETURN(SECCOMP_RET_ERRNO | EPERM),
 };
 
@@ -170,7 +178,7 @@ static void bound(resource what, rlim_t most)
     setrlimit(what, &(struct rlimit){.rlim_cur = most, .rlim_max = most});
 }
 
-/* The arguments of a program, of which some are numbers. */
+/* Writes the command line of a program; `numbers` holds its numbers. */
 static void spell(const mt_decode_order *o, char numbers[3][16], const char *arguments[20])
 {
     const char *const text[] = {paths[MT_PDF_TEXT], "-enc", "UTF-8", "-f", numbers[0], "-l",
@@ -185,7 +193,7 @@ static void spell(const mt_decode_order *o, char numbers[3][16], const char *arg
     memcpy(arguments, is_text ? text : pictures, is_text ? sizeof(text) : sizeof(pictures));
 }
 
-/* The child: becomes the program. */
+/* The child: restricts itself and executes the program. */
 static _Noreturn void become(const mt_decode_order *o, const int files[MT_DECODE_MOST], int complaints, pid_t parent)
 {
     static const mt_confine_path readable[] = {
@@ -201,7 +209,7 @@ static _Noreturn void become(const mt_decode_order *o, const int files[MT_DECODE
     if (getppid() != parent || dup2(files[MT_DECODE_PAGE], 0) < 0 || dup2(files[MT_DECODE_OUTPUT], 1) < 0 ||
         dup2(complaints, 2) < 0)
         _exit(127);
-    for (int i = 3; i < 64; i++) /* as many as the small process may have */
+    for (int i = 3; i < 64; i++) /* the process that forked has no more descriptors */
         close(i);
     for (int number = 1; number < NSIG; number++)
         signal(number, SIG_DFL);
@@ -213,7 +221,7 @@ static _Noreturn void become(const mt_decode_order *o, const int files[MT_DECODE
     bound(RLIMIT_NPROC, 0);
     mt_confine_to_run(readable, MT_COUNT(readable));
     if (!filter())
-        _exit(127); /* it would run without protection */
+        _exit(127); /* else the program would run without protection */
     execve(arguments[0], (char *const *)(uintptr_t)arguments, environment);
     _exit(127);
 }

@@ -1,5 +1,5 @@
-/* The server's side of poppler's programs (pdf.h): sends the PDF, waits for the end, and makes a sentence of what went
-   wrong. What comes back may be forged by a malicious PDF: it is text or PNGs, and judged as those of clients are. */
+/* The server's side of poppler's programs (pdf.h): sends the PDF, waits for the program's end, and says what went
+   wrong. A malicious PDF may forge the output: it is text or PNGs, and is checked like a client's. */
 #include "media/pdf.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@ bool mt_pdf_is(const void *data, size_t size)
 {
     static const char mark[] = "%PDF-";
 
-    /* Programs look for it in the first thousand bytes, since some begin with the headers of a mail */
+    /* Readers of PDFs accept the mark anywhere in the first 1024 bytes: some files have a mail's headers before it */
     return size >= sizeof(mark) - 1 && memmem(data, size < 1024 ? size : 1024, mark, sizeof(mark) - 1) != NULL;
 }
 
@@ -59,7 +59,7 @@ size_t mt_pdf_picture_size(const void *data, size_t size)
 
 enum { LOOK_MS = 50 };
 
-/* A program while it runs. */
+/* A running program: the descriptors that the server holds. */
 typedef struct running {
     int socket, leash, input, output;
 } running;
@@ -76,6 +76,8 @@ static int shared_memory(const void *data, size_t size)
     for (size_t done = 0; file >= 0 && done < size;) {
         const ssize_t n = pwrite(file, (const char *)data + done, size - done, (off_t)done);
 
+        if (n < 0 && errno == EINTR)
+            continue;
         if (n <= 0) {
             close(file);
             return -1;
@@ -148,7 +150,7 @@ static bool wait_for(const running *r, const mt_media_watch *watch, mt_decode_me
     return true;
 }
 
-/* Makes a sentence of how the program has ended. True: as it should. */
+/* Whether the program ended well; else *err says why not. */
 static bool judge(const mt_decode_message *in, uint64_t wrote, mt_error *err)
 {
     const int status = (int)in->size;
@@ -202,9 +204,10 @@ static bool run(mt_decode_order *order, const void *data, size_t size, const mt_
                        "PDFs are read in processes of their own, which this server does not have (--sandbox): send "
                        "text, or pictures of the pages");
     if (!mt_pdf_path(order->program))
-        return mt_fail(err, MT_E_INVALID,
-                       "PDFs are read by the programs of poppler-utils, which are not installed here: send text, or "
-                       "pictures of the pages");
+        return mt_fail(
+            err, MT_E_INVALID,
+            "PDFs are read by the programs of poppler-utils, which are not installed here: install them and start the "
+            "server again, or send text or pictures of the pages");
     order->memory = MT_LIMIT_PDF_MEMORY;
     order->seconds = MT_LIMIT_PDF_SECONDS;
     ok = start(&r, order, data, size, err) && wait_for(&r, watch, &in, err);

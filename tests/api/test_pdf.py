@@ -135,6 +135,9 @@ def limits_are_told():
         refused(server, pdfs.encrypted(), "encrypted")
     with SUITE.start("--sandbox", "off") as server:
         refused(server, good["word"], "--sandbox")
+    with tempfile.TemporaryDirectory() as empty, SUITE.start(env=dict(os.environ, PATH=empty)) as server:
+        refused(server, good["word"], "poppler-utils, which are not installed here")
+        assert server.complete(prompt="hello", max_tokens=1).status == 200
 
 
 @SUITE.test

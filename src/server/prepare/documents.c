@@ -18,15 +18,15 @@
 #include "server/calls/account.h"
 #include "server/limits.h"
 
-/* The documents of one chat while they are read. */
+/* The state of reading the documents of one chat. */
 typedef struct reader {
     mt_chat *chat;
     mt_media_limits limits;
     const mt_processor *processor; /* of a model that sees; else NULL */
     mt_prep *prep;
     mt_media_watch watch;
-    size_t left;                      /* bytes that the texts may still have */
-    size_t left_pages, left_pictures; /* pages of PDFs that may still come, and be shown as pictures */
+    size_t left;                      /* bytes of text that may still come */
+    size_t left_pages, left_pictures; /* pages of PDFs that may still come, and pages that may still become pictures */
 } reader;
 
 static bool fail_memory(mt_error *err)
@@ -66,7 +66,7 @@ bool mt_documents_load(const mt_prep *prep, const char *id, size_t len, size_t m
     fd = mt_files_read(prep->files, owner, text, &about, err);
     if (fd < 0) {
         if (err->code == MT_E_NOT_FOUND)
-            err->code = MT_E_INVALID; /* what was not found is not what the path names */
+            err->code = MT_E_INVALID; /* a 404 would be about the path of the request */
         return false;
     }
     ok = (about.bytes <= most ||
@@ -80,16 +80,24 @@ bool mt_documents_load(const mt_prep *prep, const char *id, size_t len, size_t m
     return ok;
 }
 
+/* Counts bytes of text against the limit of the request. */
+static bool take_bytes(reader *r, size_t bytes, mt_error *err)
+{
+    if (bytes > r->left)
+        return mt_fail(err, MT_E_TOO_LARGE, "the documents of the request have more than %u bytes of text: send less",
+                       MT_LIMIT_DOCUMENT_BYTES);
+    r->left -= bytes;
+    return true;
+}
+
 /* Makes *part the text of a document, behind the line with its name where it has one. */
 static bool put_text(reader *r, mt_chat_part *part, mt_chat_text name, const char *from, size_t len, mt_error *err)
 {
     const size_t head = name.len ? name.len + 1 : 0;
     char *text;
 
-    if (head + len > r->left)
-        return mt_fail(err, MT_E_TOO_LARGE, "the documents of the request have more than %u bytes of text: send less",
-                       MT_LIMIT_DOCUMENT_BYTES);
-    r->left -= head + len;
+    if (!take_bytes(r, head + len, err))
+        return false;
     text = mt_arena_alloc(r->chat->arena, head + len + 1);
     if (!text)
         return fail_memory(err);
@@ -149,7 +157,8 @@ static bool is_blank(const mt_buf *text)
     return true;
 }
 
-/* The text of all pages: kept from before, or read now. One page more than may be is asked for, to know of it. */
+/* The text of all pages, from the memory of documents or from pdftotext, which is asked for one page more than may be
+   sent: so a longer PDF is noticed. */
 static bool read_text(reader *r, const mt_buf *bytes, pages *p, mt_error *err)
 {
     const uint32_t most = (uint32_t)MT_MIN(r->prep->pdf_pages, MT_LIMIT_PDF_PAGES);
@@ -179,11 +188,11 @@ static bool read_text(reader *r, const mt_buf *bytes, pages *p, mt_error *err)
     return ok;
 }
 
-/* The side of a page's picture that has about as many pixels as the model looks at. */
+/* The longer side in pixels of a page's picture, for about as many pixels as the model uses. */
 static uint32_t side_of(const mt_processor *processor)
 {
     const double pixels = (double)mt_processor_pixels(processor);
-    const double side = sqrt(pixels * sqrt(2)); /* a page is about as much longer than wide */
+    const double side = sqrt(pixels * sqrt(2)); /* as long as a page is wide, on most paper */
 
     return (uint32_t)fmin(fmax(side, 64), MT_LIMIT_PDF_SIDE);
 }
@@ -241,7 +250,7 @@ static const json_t *picture_part(reader *r, pages *p, mt_error *err)
     return NULL;
 }
 
-/* Copies the text of a page; what no text has becomes blanks. */
+/* Copies the text of a page; bytes that are not UTF-8 and control characters become blanks. */
 static size_t copy_page(char *to, const char *from, size_t len)
 {
     size_t done = 0;
@@ -310,15 +319,14 @@ static bool put_pages(reader *r, mt_chat_message *m, size_t at, mt_chat_text nam
 {
     const mt_chat_part like = m->parts[at];
     const size_t most = m->part_count + 2 * p->shown, bytes = name.len + 1 + p->text.len + PAGE_LINE * p->count;
-    parts to = {.at = mt_arena_alloc(r->chat->arena, most * sizeof(*to.at)),
-                .text = mt_arena_alloc(r->chat->arena, bytes)};
+    parts to = {.count = 0};
 
-    if (bytes > r->left)
-        return mt_fail(err, MT_E_TOO_LARGE, "the documents of the request have more than %u bytes of text: send less",
-                       MT_LIMIT_DOCUMENT_BYTES);
+    if (!take_bytes(r, bytes, err))
+        return false;
+    to.at = mt_arena_alloc(r->chat->arena, most * sizeof(*to.at));
+    to.text = mt_arena_alloc(r->chat->arena, bytes);
     if (!to.at || !to.text)
         return fail_memory(err);
-    r->left -= bytes;
     memcpy(to.at, m->parts, at * sizeof(*to.at));
     to.count = at;
     to.begin = to.text;

@@ -1,6 +1,6 @@
-/* Files that messages refer to: those that clients keep here, and documents, whose text becomes a part of the message,
-   as do, of PDFs, pictures of their pages.
-   Used by preparation threads of the lane for pictures, which may wait for the disk and the network. */
+/* Files that messages refer to: those that clients keep on the server, and documents. The text of a document becomes a
+   part of the message; a PDF also becomes pictures of its pages. Called by preparation threads of the lane for
+   pictures, which may wait for the disk and the network. */
 #ifndef MT_SERVER_PREPARE_DOCUMENTS_H
 #define MT_SERVER_PREPARE_DOCUMENTS_H
 

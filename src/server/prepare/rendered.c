@@ -1,5 +1,5 @@
-/* A list from the newest to the oldest, whose bytes are those of the requests' room: at most MT_LIMIT_RENDERED_BYTES,
-   and a sixteenth of the room. */
+/* A list from the most to the least recently used entry. Its bytes are taken from the server's room for requests: at
+   most MT_LIMIT_RENDERED_BYTES, and a sixteenth of the room. */
 #include "server/prepare/rendered.h"
 
 #include <string.h>
@@ -20,7 +20,7 @@ void mt_rendered_init(mt_rendered *r, mt_room *room)
     pthread_mutex_init(&r->lock, NULL);
 }
 
-/* Drops what is behind a place of the list. */
+/* Removes the entry that *at points to. */
 static void drop(mt_rendered *r, mt_rendered_entry **at)
 {
     mt_rendered_entry *e = *at;
@@ -79,7 +79,9 @@ void mt_rendered_keep(mt_rendered *r, const uint8_t key[MT_DIGEST_BYTES], const 
     pthread_mutex_lock(&r->lock);
     r->stats.read++;
     r->stats.pages += pages;
-    if (what->len > 0 && what->len <= most) {
+    for (e = r->newest; e && memcmp(e->key, key, MT_DIGEST_BYTES) != 0;)
+        e = e->older; /* another thread may have read the same document meanwhile */
+    if (!e && what->len > 0 && what->len <= most) {
         while (r->stats.bytes + what->len > most) {
             mt_rendered_entry **last = &r->newest;
 

@@ -1,5 +1,5 @@
-/* What PDFs gave when they were read: a document that is sent again, in whatever request, is not read again. Bounded in
-   bytes; the one that was not used for longest goes first. Any thread may call. */
+/* Texts and pictures of PDFs that were read: a document that is sent again, in any request, is not read again. Bounded
+   in bytes; the least recently used entry goes first. Any thread may call. */
 #ifndef MT_SERVER_PREPARE_RENDERED_H
 #define MT_SERVER_PREPARE_RENDERED_H
 
@@ -29,12 +29,12 @@ typedef struct mt_rendered {
 void mt_rendered_init(mt_rendered *rendered, mt_room *room);
 void mt_rendered_free(mt_rendered *rendered);
 
-/* The name of what is made of some bytes: of their text, or of `pages` pictures of their pages with that side. */
+/* The key of the text of a PDF (side 0), or of the pictures of its first `pages` pages with that side. */
 void mt_rendered_key(uint8_t key[MT_DIGEST_BYTES], const mt_buf *bytes, uint32_t pages, uint32_t side);
 
-/* Appends what is kept under a key. False: nothing is. */
+/* Appends the entry of a key. False: there is none. */
 bool mt_rendered_find(mt_rendered *rendered, const uint8_t key[MT_DIGEST_BYTES], mt_buf *out);
-/* Keeps it, where there is room. */
+/* Keeps an entry where there is room, and counts a document as read. */
 void mt_rendered_keep(mt_rendered *rendered, const uint8_t key[MT_DIGEST_BYTES], const mt_buf *what, size_t pages);
 
 mt_rendered_stats mt_rendered_look(mt_rendered *rendered);
