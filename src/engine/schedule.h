@@ -65,10 +65,10 @@ bool mt_schedule_worth(const mt_cost *cost, double chance, size_t depth, size_t 
 /* Sets rows and worked of every candidate, and lists the candidates in `order` as they were considered. Returns the
    step's predicted seconds. Every answer gets its row, and rows for its guesses where these are expected to save more
    time than they take; guesses make a step larger than the knee (cost.h) only where they all together pay for it.
-   Prompts get the time that is left, by priority and then by how soon they will be complete. A
-   quarter of that time belongs to the oldest candidate of the highest priority, which saves it up until it pays for a
-   row: so no prompt waits for ever. At least one prompt gets a row, or one job some work, in any case. Candidates that are
-   last, answers included, get nothing while another's prompt can go on, and steps of them alone are short. */
+   Prompts get the time that is left, by priority and then by how soon they will be complete. A quarter of that time
+   belongs to the oldest candidate of the highest priority, which saves it up until it pays for a row: so no prompt
+   waits for ever. At least one prompt gets a row, or one job some work, in any case. Candidates that are last, answers
+   included, get nothing while another's prompt can go on, and steps of them alone are short. */
 double mt_schedule(mt_candidate *const *candidates, size_t count, const mt_cost *cost, const mt_budget *budget,
                    mt_candidate **order);
 
