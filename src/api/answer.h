@@ -11,7 +11,7 @@
 #include "engine/request.h"
 #include "text/tokenizer.h"
 
-/* What was said: a token of a choice or of the prompt. Its most likely alternatives are top[top_begin ...] of its
+/* A token that was generated, or of the prompt. Its most likely alternatives are top[top_begin ...] of its
    list. */
 typedef struct mt_said {
     uint32_t id;
@@ -103,7 +103,7 @@ struct mt_answer {
     struct mt_store *store;   /* where the answer is kept; borrowed; NULL: it is not kept */
     struct mt_recent *recent; /* as in mt_ask */
     size_t events;            /* how many were written for the client, where the dialect numbers them */
-    /* Those events, for clients that come back to a background answer; data may be NULL */
+    /* The events, for clients that come back to a background answer; data may be NULL */
     mt_buf log;
     mt_answer_prompt *prompts;
     size_t prompt_count;

@@ -4,7 +4,7 @@
 
 #include "api/answer.h"
 
-/* What a "thoughtSignature" begins with, in base64; the reasoning before a call follows, as it is. Clients that drop
+/* The beginning of a "thoughtSignature", in base64; the reasoning before a call follows, as it is. Clients that drop
    thoughts send signatures back. Another server's is not read. */
 #define MT_GEMINI_CARRIED "motet:"
 

@@ -1,4 +1,4 @@
-/* What LM Studio's REST API has beside OpenAI's: how an answer went, by which model and what computed it. */
+/* Members that LM Studio's REST API has beside OpenAI's: how an answer went, by which model and what computed it. */
 #ifndef MT_API_LMSTUDIO_H
 #define MT_API_LMSTUDIO_H
 

@@ -10,7 +10,7 @@
 #include "api/ask.h"
 #include "api/failure.h"
 
-/* What a model is, as LM Studio tells it. */
+/* Facts about a model, as LM Studio tells them. */
 typedef struct mt_lmstudio_model {
     const char *name, *family, *size, *quantisation; /* size: number of parameters in short */
     uint64_t bytes;

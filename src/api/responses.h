@@ -6,7 +6,7 @@
 #include "api/ask.h"
 #include "api/failure.h"
 
-/* What "encrypted_content" of reasoning begins with; the reasoning follows, as it is. Another server's is not read. */
+/* The beginning of "encrypted_content" of reasoning; the reasoning follows, as it is. Another server's is not read. */
 #define MT_RESPONSES_CARRIED "motet:"
 
 /* Reads a body: fills the ask's chat and its other members. ask->extra becomes

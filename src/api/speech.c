@@ -35,7 +35,7 @@ static mt_speech_part *begin(mt_speech *s, mt_speech_kind kind)
     return &s->at[s->count++];
 }
 
-/* What does not fit is dropped whole, and s->full is set. */
+/* A part that does not fit is dropped whole, and s->full is set. */
 static void append(mt_speech *s, mt_speech_part *part, const char *text, size_t len)
 {
     if (len > MT_LIMIT_ANSWER_BYTES - s->bytes || !mt_buf_add(&part->text, text, len))

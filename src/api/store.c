@@ -55,7 +55,7 @@ typedef struct holder {
     size_t views; /* 0: the owner has no key any more */
 } holder;
 
-/* What all views of a store share. */
+/* State that all views of a store share. */
 typedef struct core {
     pthread_mutex_t file; /* of db and statements */
     sqlite3 *db;

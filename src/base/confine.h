@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What was given up, as bits. */
+/* The rights that were given up, as bits. */
 enum {
     MT_CONFINED_CALLS = 1,        /* running programs, and calls that only administrators need (seccomp) */
     MT_CONFINED_FILES = 2,        /* files outside of the given paths (Landlock) */

@@ -75,7 +75,7 @@ bool mt_fail_about(mt_error *err, const char *field)
     return false;
 }
 
-/* What remains of a path of len bytes when its folders are hidden: its last part. */
+/* A path of len bytes without its folders: its last part. */
 static const char *last_part(const char *path, size_t *len)
 {
     size_t begin, end = *len;

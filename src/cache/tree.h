@@ -83,7 +83,7 @@ void mt_tree_name_root(mt_node *root, const char *name);
 mt_node *mt_tree_root(mt_tree *tree, const uint8_t salt[32]);
 void mt_tree_root_release(mt_tree *tree, mt_node *root);
 
-/* What the tree has of a prompt. */
+/* The part of a prompt that the tree has. */
 typedef struct mt_hit {
     size_t positions; /* positions found: those of `pages` whole pages, and the first `tail` of one more */
     size_t pages, tail;

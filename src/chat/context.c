@@ -13,7 +13,7 @@
 
 enum { SHORT_ID = 9 }; /* letters of a call id in templates that want short ones */
 
-/* What the functions below need. */
+/* The data that the functions below share. */
 typedef struct maker {
     const mt_chat_context *context;
     const mt_chat_profile *profile;

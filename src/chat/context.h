@@ -15,7 +15,7 @@ typedef struct mt_chat_media {
 
 const char *mt_chat_media_name(mt_chat_part_type type); /* "images" or "videos" */
 
-/* What stands for a picture or a video in the prompt, for each type. From the model's processor. */
+/* The texts that stand for a picture or a video in the prompt, for each type. From the model's processor. */
 typedef struct mt_chat_marks {
     struct {
         const char *token;  /* what the template writes for it; NULL: the model has none */
@@ -23,7 +23,7 @@ typedef struct mt_chat_marks {
     } of[MT_CHAT_PART_TYPES];
 } mt_chat_marks;
 
-/* What a template is rendered with. Everything is borrowed. */
+/* The inputs of rendering a template. Everything is borrowed. */
 typedef struct mt_chat_context {
     const mt_chat *chat;
     const mt_chat_profile *profile;

@@ -11,7 +11,7 @@
 #include "chat/opened.h"
 #include "text/tokenizer.h"
 
-/* What prompts are made with, for all requests of a model. Everything is borrowed. */
+/* The parts of a model that prompts are made with, for all its requests. Everything is borrowed. */
 typedef struct mt_prompt_model {
     const mt_chat_templates *templates;
     const mt_tokenizer *tokenizer;

@@ -84,7 +84,7 @@ static bool write_content(mt_shape_writer *w, mt_expr *out)
     return true;
 }
 
-/* What follows the reasoning. */
+/* The part of the grammar after the reasoning. */
 static bool write_answer(mt_shape_writer *w, mt_expr *out)
 {
     const mt_shape *s = w->shape;

@@ -207,7 +207,7 @@ static bool strict_text(mt_shape_writer *w, const json_t *schema, const json_t *
     return ok;
 }
 
-/* What is no string is JSON, since the parser reads it as such. */
+/* Values other than strings are JSON, since the parser reads them as such. */
 static bool other_value(mt_shape_writer *w, const json_t *schema, const json_t *root, bool strict,
                         const mt_layout_tags *t, mt_expr *out)
 {

@@ -1,4 +1,4 @@
-/* What can stand in place of a folder: the address of a server. */
+/* The address of a server, which can stand in place of a folder. */
 #include <string.h>
 #include <sys/stat.h>
 

@@ -5,7 +5,7 @@
 #include "cli/bench.h"
 #include "cli/chat.h"
 
-/* What the requests of a load contain. */
+/* The contents of a load's requests. */
 typedef struct mt_workload {
     uint64_t seed;
     /* Tokens of a prompt: the part that differs between requests, and the part that all share */

@@ -1,4 +1,4 @@
-/* What motet chat and motet run share: building a message with pictures, and printing an answer. */
+/* Functions that motet chat and motet run share: building a message with pictures, and printing an answer. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>

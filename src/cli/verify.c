@@ -105,7 +105,7 @@ static bool choose_way(mt_options *opt, const saved *s, mt_error *err)
 
 /* ---- comparing ---- */
 
-/* What the comparison has seen. */
+/* The findings of the comparison. */
 typedef struct comparison {
     size_t logprobs;
     mt_buf where;             /* path to the place that is looked at */
@@ -166,7 +166,7 @@ static bool compare_lists(comparison *c, const json_t *then, const json_t *now)
     return true;
 }
 
-/* What is there; null is the same as what is not: which of the two an answer has changes with the version. */
+/* A member that is there and not null. Versions differ in whether they write null or leave a member out. */
 static const json_t *told(const json_t *value)
 {
     return json_is_null(value) ? NULL : value;

@@ -19,7 +19,7 @@ bool mt_schema_expr(mt_json *j, const json_t *schema, const json_t *root, bool o
 /* The definition of such a grammar; NULL: the schema has none. */
 const json_t *mt_schema_grammar(const json_t *schema);
 
-/* What a JSON pointer such as "/$defs/a" names below root, with ~0, ~1 and %XX decoded; NULL: nothing. */
+/* The value that a JSON pointer such as "/$defs/a" names below root, with ~0, ~1 and %XX decoded; NULL: nothing. */
 const json_t *mt_schema_pointer(const json_t *root, const char *pointer);
 
 #endif

@@ -219,7 +219,7 @@ bool mt_schema_apart(mt_schema_reader *r, const json_t *a, const json_t *b)
     return apart(r, a, b, MT_TYPE_ANY, 0);
 }
 
-/* What one alternative says about a property, itself or through allOf. */
+/* The constraints of one alternative on a property, its own or through allOf. */
 typedef struct tagging {
     const json_t *constant; /* its only value; NULL: it may have several */
     bool required;

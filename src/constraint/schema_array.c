@@ -9,7 +9,7 @@
 
 enum { SUBSETS = 7, VALUES = 512 }; /* most values of uniqueItems in any order; most values in their listed order */
 
-/* What all schemas of a place say about arrays. */
+/* The constraints on arrays of all schemas of a place. */
 typedef struct arrays {
     const mt_schema_place *place;
     size_t prefix;

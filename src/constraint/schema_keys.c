@@ -115,7 +115,7 @@ typedef struct keys {
     bool closed, failed;
 } keys;
 
-/* What follows a key that matches these patterns: a colon and its value. */
+/* The rest of a member whose key matches these patterns: a colon and the value. */
 static mt_expr behind(void *context, uint32_t told)
 {
     keys *k = context;

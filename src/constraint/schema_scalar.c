@@ -11,7 +11,7 @@
 
 enum { DIGITS = 18, DIVISOR = 2000 };
 
-/* What all schemas of a place say about numbers. */
+/* The constraints on numbers of all schemas of a place. */
 typedef struct numbers {
     mt_number n;
     bool none; /* no number is valid */

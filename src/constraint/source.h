@@ -1,4 +1,4 @@
-/* What a request's answer is constrained by, whichever field of the request it came from. */
+/* The source of an answer's constraint, whichever field of the request it came from. */
 #ifndef MT_CONSTRAINT_SOURCE_H
 #define MT_CONSTRAINT_SOURCE_H
 

@@ -1,4 +1,4 @@
-/* What the files of the fallback share: its state, and the copies of objects. */
+/* Declarations that the files of the fallback share: its state, and the copies of objects. */
 #ifndef MT_DEVICE_FALLBACK_COPIES_H
 #define MT_DEVICE_FALLBACK_COPIES_H
 
@@ -15,7 +15,7 @@ typedef struct piece_of_memory {
     size_t bytes;
 } piece_of_memory;
 
-/* What stands behind an mt_set of a device with a fallback. */
+/* The contents of an mt_set of a device with a fallback. */
 typedef struct plain_set {
     mt_set_head head;
     mt_set *host;

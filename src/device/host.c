@@ -10,7 +10,7 @@
 #include "base/pool.h"
 #include "kernels/kernels.h"
 
-/* What one thread did in a measured run: times of mt_clock_ns, and nanoseconds. */
+/* The work of one thread in a measured run: times of mt_clock_ns, and nanoseconds. */
 typedef struct stay {
     MT_ALIGNED(MT_CACHE_LINE) uint64_t first; /* when its first item began; 0: it had none */
     uint64_t last;                            /* when its last item ended */

@@ -59,7 +59,7 @@ static float f32_of(uint32_t bits)
     return x;
 }
 
-/* What replaces the sum once an addend is not finite: infinities of both signs have no sum. */
+/* The value of the sum once an addend is not finite: infinities of both signs have no sum. */
 static float special_sum(const addends *in)
 {
     if (in->nan || (in->infinite[0] && in->infinite[1]))

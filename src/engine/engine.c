@@ -450,7 +450,7 @@ static void step_ends(mt_engine *e)
         e->params.turn(e->params.turn_ctx, false);
 }
 
-/* Takes new requests, drops cancelled ones, and publishes figures, at the end of each step. */
+/* Between two steps: drops cancelled requests and advances transfers and texts. */
 static void look_round(mt_engine *e, bool stopping)
 {
     sweep(e, e->running, &e->running_count, stopping);

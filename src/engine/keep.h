@@ -20,7 +20,8 @@ struct mt_media_part;
 /* The engine's connection to its tiers. */
 typedef struct mt_keep mt_keep;
 
-/* What tiers have of one sequence. A page is counted from the start of the sequence, in units of MT_PAGE_TOKENS. */
+/* The pages and states of one sequence that tiers have. A page is counted from the start of the sequence, in units of
+   MT_PAGE_TOKENS. */
 typedef struct mt_kept {
     uint8_t (*digest)[MT_TIER_KEY]; /* keys of its first `digests` whole pages; each digest covers all text before it */
     size_t digests, digest_cap;

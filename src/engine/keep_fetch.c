@@ -186,8 +186,8 @@ void mt_keep_end_fetch(mt_engine *e, mt_sequence *s)
 
 /* ---- taking ---- */
 
-/* What was expected did not come, or there was no room for it. Pages before it stay; but where a state was to come,
-   they are of no use without it, and the sequence goes back to the queue (true). */
+/* The expected page or state did not come, or there was no room for it. Pages before it stay; but where a state was to
+   come, they are of no use without it, and the sequence goes back to the queue (true). */
 static bool lose(mt_engine *e, mt_sequence *s)
 {
     const bool state = s->kept.state;

@@ -40,7 +40,7 @@ typedef struct mt_view {
     size_t next, come, end; /* pieces: the next to ask for; how many have come; how many there are */
 } mt_view;
 
-/* What a record that is to be stored keeps in the device's memory until it is written. */
+/* The pages and state that a record to be stored holds in the device's memory until it is written. */
 typedef struct mt_held {
     uint32_t page[MT_KV_GROUPS], slot; /* pages of each group; slot of a recurrent state; MT_NO_PAGE: none */
     mt_medium *medium;                 /* for features: their entry in the feature cache, pinned; NULL: none */

@@ -278,7 +278,7 @@ static void report(const mt_engine *e, uint64_t cache)
                     (double)(e->host_store ? mt_host_store_look(e->host_store).limit : 0) / mib);
 }
 
-/* What a page of each group and a state take, by which the cache's use is told in bytes. */
+/* Bytes of a page of each group and of a state, by which the cache's use is told in bytes. */
 static void note_sizes(mt_engine *e)
 {
     for (size_t g = 0; g < e->spec->group_count; g++) {

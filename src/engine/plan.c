@@ -346,7 +346,7 @@ static void make_room(mt_engine *e, mt_sequence *s)
     }
 }
 
-/* What the step may take, by the parameters, the device and whether requests met lately. */
+/* The budget of a step, by the parameters, the device and whether requests met lately. */
 static mt_budget budget_of(const mt_engine *e, uint64_t now)
 {
     const double least = mt_cost_predict(&e->past.cost, 1, 0), given = e->params.step_ms * 1e-3;

@@ -51,7 +51,7 @@ typedef enum mt_event_kind {
     MT_EVENT_DONE    /* the last event of a choice; `text` is what was held back until the end */
 } mt_event_kind;
 
-/* What mt_request.event is called with. The event and all it points to are valid during that call only. A comment that
+/* The argument of mt_request.event. The event and all it points to are valid during that call only. A comment that
    begins with "of DONE" names the only kind of event in which the field is set. */
 typedef struct mt_event {
     mt_event_kind kind;

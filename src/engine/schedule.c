@@ -45,7 +45,7 @@ static void sort(mt_candidate *const *candidates, size_t count, const mt_cost *c
     }
 }
 
-/* What is left of the step to be given. */
+/* The part of the step's budget that is left. */
 typedef struct rest {
     const mt_cost *cost;
     size_t used, rows, places; /* used: rows that are given already; rows: that may still be given; places: seats */

@@ -8,7 +8,7 @@
 #include "engine/cost.h"
 #include "engine/sequence.h"
 
-/* What one sequence has in the step. */
+/* The rows of one sequence in the step. */
 typedef struct mt_part {
     mt_sequence *s;                /* NULL once the sequence has ended */
     size_t rows;                   /* how many rows of the batch are its */
@@ -50,7 +50,7 @@ typedef struct mt_step {
     uint32_t *guessed;          /* the tokens that the head guessed for them */
 } mt_step;
 
-/* What planning needs to know of earlier steps. */
+/* Facts about earlier steps that planning needs. */
 typedef struct mt_past {
     mt_cost cost;         /* predicts a step's duration */
     double guess_seconds; /* what one round of guesses of the drafting head takes */

@@ -18,7 +18,7 @@ typedef enum mt_http_phase {
     MT_HTTP_LINGERING  /* it is sent and our side is shut; the client's end is awaited */
 } mt_http_phase;
 
-/* What the timer is set for. A connection that lingers has NONE, and its timer runs for limits.linger_ms; one that is
+/* The purpose of the timer. A connection that lingers has NONE, and its timer runs for limits.linger_ms; one that is
    doomed is freed by its timer, whatever the alarm is. */
 typedef enum mt_http_alarm {
     MT_HTTP_ALARM_NONE,
@@ -44,7 +44,7 @@ typedef struct mt_http_exchange {
     void *follower_user;
 } mt_http_exchange;
 
-/* What a connection has that has become a WebSocket. */
+/* State of a connection that has become a WebSocket. */
 typedef struct mt_http_socket {
     mt_frames frames;
     mt_http_request *greeting; /* of the handshake; owned */
@@ -124,7 +124,7 @@ void mt_http_connection_close_idle(mt_http_connection *connection);
 /* Frees a request whose body is being read, and the body. */
 void mt_http_connection_drop_request(mt_http_connection *connection);
 
-/* What is still to be sent, and how many bytes that is. */
+/* The bytes that are still to be sent, and their number. */
 struct evbuffer *mt_http_connection_output(mt_http_connection *connection);
 size_t mt_http_connection_waiting(mt_http_connection *connection);
 

@@ -1,4 +1,4 @@
-/* What is done with a request: whether it is allowed, which route's handler gets it, and errors where none does. */
+/* Dispatches a request: decides whether it is allowed, which route's handler gets it, and errors where none does. */
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>

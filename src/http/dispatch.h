@@ -1,4 +1,4 @@
-/* What is done with requests: the functions of mt_http_upward (server.h) that connection.c calls. */
+/* Dispatches requests: the functions of mt_http_upward (server.h) that connection.c calls. */
 #ifndef MT_HTTP_DISPATCH_H
 #define MT_HTTP_DISPATCH_H
 

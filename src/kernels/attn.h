@@ -39,7 +39,7 @@ static inline mt_attn_range mt_attn_blocks(mt_attn_range seen)
     return (mt_attn_range){seen.begin / MT_LANES, (seen.end + MT_LANES - 1) / MT_LANES};
 }
 
-/* What is in both; begin may be above end. */
+/* The intersection; begin may be above end. */
 static inline mt_attn_range mt_attn_both(mt_attn_range a, mt_attn_range b)
 {
     return (mt_attn_range){a.begin > b.begin ? a.begin : b.begin, a.end < b.end ? a.end : b.end};

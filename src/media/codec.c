@@ -1,4 +1,4 @@
-/* What the decoders share (codec.h): new pictures, colour tables, and messages about broken files. */
+/* Functions that the decoders share (codec.h): new pictures, colour tables, and messages about broken files. */
 #include "media/codec.h"
 
 #include <assert.h>

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "media/image.h"
 
-/* What the header of a picture says. */
+/* Facts from the header of a picture. */
 typedef struct mt_codec_head {
     uint32_t width, height;
     size_t memory;        /* bytes that decoding needs besides the pixels */

@@ -29,7 +29,7 @@ const char *mt_container_name(const uint8_t *data, size_t size)
     return size >= 4 && memcmp(data, ebml, 4) == 0 ? "matroska" : NULL;
 }
 
-/* What a file claims to have, or one of its tracks. */
+/* The contents that a file claims to have, or one of its tracks. */
 typedef struct claims {
     uint64_t samples; /* of all kinds */
     uint64_t loose;   /* of these, in fragments, which belong to a track elsewhere in the file */

@@ -1,4 +1,4 @@
-/* What a picture or video will cost, told before it is decoded: for queues that let cheap requests go first. */
+/* The cost of a picture or video, estimated before it is decoded: for queues that let cheap requests go first. */
 #ifndef MT_MEDIA_COST_H
 #define MT_MEDIA_COST_H
 

@@ -20,7 +20,7 @@ typedef enum mt_image_format { MT_IMAGE_JPEG, MT_IMAGE_PNG, MT_IMAGE_WEBP, MT_IM
 /* False in a build without libwebp, where WebP pictures are refused as MT_E_UNSUPPORTED. */
 extern const bool mt_image_webp_present;
 
-/* What a picture's header says. */
+/* Facts from a picture's header. */
 typedef struct mt_image_info {
     mt_image_format format;
     uint32_t width, height; /* before the EXIF orientation is applied */

@@ -1,4 +1,4 @@
-/* What libcurl knows about a finished transfer. */
+/* The facts that libcurl has about a finished transfer. */
 #ifndef MT_MEDIA_TRANSFER_H
 #define MT_MEDIA_TRANSFER_H
 

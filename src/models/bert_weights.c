@@ -155,7 +155,7 @@ static void bind_head(names *n, const mt_bert_spec *s, mt_bert_weights *w)
     dense(n, s->roberta ? "classifier.out_proj" : "classifier", s->labels, s->hidden, &w->out);
 }
 
-/* What stands before the encoder's names. Where no name is found, none: the binder then says what is missing. */
+/* The prefix of the encoder's tensors. Where no name is found, none: the binder then says what is missing. */
 static const char *find_prefix(mt_binder *b)
 {
     static const char *const prefixes[] = {"", "bert.", "roberta.", "model."};

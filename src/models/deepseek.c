@@ -60,7 +60,7 @@ bool mt_scored_experts_read(const mt_model_spec *s, mt_layer_spec *layer, const 
     return true;
 }
 
-/* What the scale of scores is multiplied by where YaRN stretches the context. */
+/* The factor of the scale of scores where YaRN stretches the context. */
 static bool read_yarn(mt_attn_spec *a, const mt_config *c, mt_error *err)
 {
     const mt_config *p = mt_rope_parameters(c);

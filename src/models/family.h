@@ -1,11 +1,12 @@
-/* What the family files (llama.c, qwen3.c, ...) share: the table that describes a family, functions that read keys
-   which all configs have, and rotary embeddings. */
+/* Declarations that the family files (llama.c, qwen3.c, ...) share: the table that describes a family, functions that
+   read keys which all configs have, and rotary embeddings. */
 #ifndef MT_MODELS_FAMILY_H
 #define MT_MODELS_FAMILY_H
 
 #include "models/spec.h"
 
-/* What a config may leave out, with the defaults of the family's class in transformers; 0: the key must be there. */
+/* Values that a config may leave out, with the defaults of the family's class in transformers; 0: the key must be
+   there. */
 typedef struct mt_family_defaults {
     int64_t vocab, hidden, layers, heads, kv_heads, head_dim, ffn, context;
     double eps;

@@ -1,4 +1,4 @@
-/* What the Gemma families (gemma2.c, gemma3.c, gemma4.c) share. */
+/* Functions that the Gemma families (gemma2.c, gemma3.c, gemma4.c) share. */
 #ifndef MT_MODELS_GEMMA_H
 #define MT_MODELS_GEMMA_H
 

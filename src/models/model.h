@@ -49,7 +49,8 @@ static inline uint32_t mt_model_guessed(const mt_model_spec *spec)
     return spec->vocab < MT_GUESSED_TOKENS ? spec->vocab : MT_GUESSED_TOKENS;
 }
 
-/* What guesses ahead: fc joins a token's embedding and the hidden state before it, as the input of attention layers. */
+/* The head that guesses ahead: fc joins a token's embedding and the hidden state before it, as the input of attention
+   layers. */
 typedef struct mt_guess_weights {
     mt_mat fc;
     mt_mat head; /* the model's head, or a drafter's; only the rows of tokens that may be guessed */

@@ -27,7 +27,7 @@ typedef struct mt_processor mt_processor;
 mt_processor *mt_processor_read(const char *dir, const mt_config *config, const mt_model_spec *spec, mt_arena *arena,
                                 mt_error *err) MT_NODISCARD;
 
-/* What a request may ask for; 0: as the checkpoint says. */
+/* Settings that a request may give; 0: as the checkpoint says. */
 typedef struct mt_picture_wish {
     /* after resizing; for videos of all frames together, where mt_processor.together says so */
     uint64_t min_pixels, max_pixels;

@@ -1,4 +1,4 @@
-/* What configs of the Qwen families have in common: windows and experts (qwen.h). */
+/* Reads keys that configs of the Qwen families have in common: windows and experts (qwen.h). */
 #include "models/qwen.h"
 #include "device/limits.h"
 #include "models/family.h"

@@ -1,4 +1,4 @@
-/* What the Qwen families (qwen2.c, qwen3.c, qwen3_next.c, qwen_vl.c and their vision_*.c) share. */
+/* Functions that the Qwen families (qwen2.c, qwen3.c, qwen3_next.c, qwen_vl.c and their vision_*.c) share. */
 #ifndef MT_MODELS_QWEN_H
 #define MT_MODELS_QWEN_H
 

@@ -55,7 +55,7 @@ typedef enum mt_key_source {
     MT_KEYS_EARLIER /* it reads those of an earlier layer (`source`) */
 } mt_key_source;
 
-/* What a norm of queries and keys is over. */
+/* The elements that a norm of queries and keys is over. */
 typedef enum mt_qk_norm {
     MT_QK_NORM_NONE,
     MT_QK_NORM_HEADS, /* each head by itself */

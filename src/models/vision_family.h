@@ -93,7 +93,7 @@ typedef struct mt_tower_binder {
     char path[MT_LIMIT_TENSOR_NAME];
 } mt_tower_binder;
 
-/* What a checkpoint's files say about its processor. */
+/* The processor's settings from a checkpoint's files. */
 typedef struct mt_settings {
     const char *dir;
     const mt_config *config;                 /* config.json */

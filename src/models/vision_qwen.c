@@ -1,4 +1,4 @@
-/* What the vision of all Qwen families shares (qwen.h). */
+/* Functions that the vision of all Qwen families shares (qwen.h). */
 #include "media/limits.h"
 #include "models/family.h"
 #include "models/qwen.h"

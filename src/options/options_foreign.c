@@ -34,7 +34,7 @@ static const foreign_row rows[] = {
 #include "options/options_foreign.def"
 };
 
-/* What a row is about. */
+/* The subject of a row. */
 typedef enum foreign_kind { OPTIONS, VARIABLES, COMMANDS } foreign_kind;
 
 static foreign_kind kind_of(const foreign_row *row)
@@ -81,7 +81,7 @@ static void add_plain(mt_buf *out, const char *text)
             mt_buf_add(out, text, 1);
 }
 
-/* What to write instead of a row's option. */
+/* The option or command of motet to use instead of a row's. */
 static void add_advice(mt_buf *out, const foreign_row *row)
 {
     mt_buf_puts(out, *row->ours ? "use " : "");

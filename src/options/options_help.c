@@ -1,4 +1,4 @@
-/* What --help prints, and docs/options.md. */
+/* Writes the text of --help, and docs/options.md. */
 #include <string.h>
 
 #include "options/options.h"

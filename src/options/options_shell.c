@@ -4,13 +4,13 @@
 
 #include "options/options_table.h"
 
-/* What a value or operand can be completed with. */
+/* The completions of a value or operand. */
 typedef enum value_kind { VALUE_ANY, VALUE_WORDS, VALUE_FILE, VALUE_FOLDER, VALUE_MODEL, VALUE_COMMAND } value_kind;
 
 /* A shell command that prints the names of the models on this machine, one a line. */
 #define MODELS "motet list 2>/dev/null | awk 'NR > 1 { print $1 }'"
 
-/* What the operands of a command are, by their names in the help. */
+/* The kind of a command's operands, by their names in the help. */
 static value_kind kind_of_operand(mt_command command)
 {
     const char *operand = mt_command_rows[command].operand;
@@ -22,7 +22,7 @@ static value_kind kind_of_operand(mt_command command)
     return strstr(operand, "DIR") || strstr(operand, "MODEL") || strstr(operand, "NAME") ? VALUE_MODEL : VALUE_ANY;
 }
 
-/* What the values of an option are, by its placeholder in the help, such as FILE. */
+/* The kind of an option's values, by its placeholder in the help, such as FILE. */
 static value_kind kind_of_option(const mt_option_row *row)
 {
     if (row->type == MT_OPTION_CHOICE)

@@ -37,7 +37,7 @@
 
 enum { TAG_SHARE = 1, TAG_TELL, TAG_ANSWER };
 
-/* What all ranks tell each other at the beginning. */
+/* The facts that all ranks tell each other at the beginning. */
 typedef struct who {
     char host[TEXT];
     int64_t pid;

@@ -36,7 +36,7 @@ void mt_chain_choose(mt_chain *chain, const mt_kernels *k, const float *logits, 
 
 /* ---- for devices that choose for each row of a chain as if all guesses before it were right ---- */
 
-/* What is chosen of a row, and the best logit after masks and penalties; NaN where a logit is not finite. */
+/* The token chosen from a row, and the best logit after masks and penalties; NaN where a logit is not finite. */
 typedef struct mt_best {
     uint32_t id;
     float logit;

@@ -5,8 +5,8 @@
 
 #include <stdint.h>
 
-/* What a number decides. It is part of the counter, so that two decisions at the same position have different
-   numbers. */
+/* The decision that a number is for. It is part of the counter, so that two decisions at the same position have
+   different numbers. */
 typedef enum mt_purpose { MT_PURPOSE_TOKEN = 0 } mt_purpose;
 
 void mt_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);

@@ -77,7 +77,7 @@ struct mt_server {
     mt_error load_error;       /* why it cannot; read only after the message, or after the fleet has stopped */
 };
 
-/* What a WebSocket has for itself: hooks.socket_open makes it. */
+/* State of a WebSocket, made by hooks.socket_open. */
 typedef struct mt_socket {
     mt_recent *recent; /* owned */
     char *key;         /* the API key that its client has named in a message; owned; NULL: none */
@@ -144,8 +144,8 @@ extern mt_task mt_task_tokenize, mt_task_detokenize, mt_task_apply_template, mt_
     mt_task_lmstudio_load, mt_task_lmstudio_config, mt_task_lmstudio_tokenize, mt_task_lmstudio_upload, mt_task_create,
     mt_task_copy, mt_task_blob, mt_task_tokenizer_info;
 
-/* What the cache holds, and emptying it: see cache.c. mt_cache_may: whether the account may empty it, as it may unload
-   models; false: *why. */
+/* The contents of the cache, and emptying it: see cache.c. mt_cache_may: whether the account may empty it, as it may
+   unload models; false: *why. */
 extern mt_teller mt_cache_tell;
 bool mt_cache_may(const mt_server *server, const mt_account *account, mt_failure *why) MT_NODISCARD;
 

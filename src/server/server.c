@@ -581,8 +581,8 @@ static void open_decode_process(const mt_options *opt)
                     "does not filter what they may do (seccomp)");
 }
 
-/* What must not end the process. SIGQUIT and SIGHUP ask for something: this holds before the loop that answers them is
-   there and after its end, when libevent puts back what it found. */
+/* Ignores signals that must not end the process. SIGQUIT and SIGHUP ask for something: this holds before the loop that
+   answers them is there and after its end, when libevent puts back what it found. */
 static void ignore_signals(void)
 {
     signal(SIGQUIT, SIG_IGN);

@@ -3,7 +3,7 @@
 
 #include "synth/synth.h"
 
-/* What models of a family have in common. */
+/* Settings that models of a family have in common. */
 #define QWEN3 .family = MT_SYNTH_QWEN3, .kv_heads = 8, .head_dim = 128, .vocab = 151936, .context = 40960, .theta = 1e6
 #define QWEN3_5 .family = MT_SYNTH_QWEN3_5, .head_dim = 256, .vocab = 248320, .context = 262144, .theta = 1e7
 #define GPT_OSS                                                                                            \

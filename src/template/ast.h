@@ -92,7 +92,7 @@ typedef struct mt_tpl_ref {
     uint32_t hops, slot;
 } mt_tpl_ref;
 
-/* What a variable holds when its scope is entered. */
+/* The value of a variable when its scope is entered. */
 typedef enum mt_tpl_load_kind {
     MT_TPL_LOAD_PARAM,   /* set by the code that enters the scope */
     MT_TPL_LOAD_RESOLVE, /* the context's variable of that name */

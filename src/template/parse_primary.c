@@ -110,7 +110,7 @@ static bool ends_subscript(const mt_tpl_parser *p)
     return p->token->type == ']' || p->token->type == ',';
 }
 
-/* What stands between brackets: an expression or a slice. */
+/* The contents of brackets: an expression or a slice. */
 static mt_tpl_node *parse_subscribed(mt_tpl_parser *p)
 {
     const mt_tpl_token *at = p->token;

@@ -24,7 +24,7 @@
 
 typedef struct mt_template mt_template;
 
-/* What one round of a loop wrote for an item of the watched list. */
+/* The output of one round of a loop over the watched list. */
 typedef struct mt_mark {
     size_t item; /* index in the list */
     mt_range bytes;

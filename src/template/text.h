@@ -1,4 +1,4 @@
-/* What Python's str methods do, keeping track of which bytes are untrusted. */
+/* Python's str methods, keeping track of which bytes are untrusted. */
 #ifndef MT_TEMPLATE_TEXT_H
 #define MT_TEMPLATE_TEXT_H
 

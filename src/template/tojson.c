@@ -83,7 +83,7 @@ static void write_line(writer *w)
     mt_tpl_build_fill(&w->b, w->style->indent, w->level);
 }
 
-/* What stands before item number i. */
+/* The separator before item number i. */
 static void write_before(writer *w, size_t i)
 {
     if (i > 0 && w->style->item)

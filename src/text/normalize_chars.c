@@ -5,7 +5,7 @@
 #include "text/bytelevel.h"
 #include "text/chars.h"
 
-/* What a character becomes. */
+/* The replacement of a character. */
 typedef struct outcome {
     uint32_t chars[MT_TOK_LOWER_MAX];
     size_t count;

@@ -87,7 +87,7 @@ const float *mt_bind_conv(mt_binder *b, const char *path, size_t channels, size_
 bool mt_bind_experts(mt_binder *b, const char *path, size_t experts, size_t hidden, size_t inner, bool interleaved,
                      mt_mat *gate, mt_mat *up, mt_mat *down);
 
-/* What was bound, and what repacking and conversion took. */
+/* The amount of weights bound, and the cost of repacking and conversion. */
 typedef struct mt_bind_cost {
     uint64_t copied_bytes; /* bytes of new memory; other tensors are used where they are mapped */
     double seconds;        /* spent repacking and converting */

@@ -80,7 +80,7 @@ static void put_half(uint8_t *to, uint16_t half)
     memcpy(to, &half, sizeof(half));
 }
 
-/* What the block at element k of the row has; biases are NULL where the type has none. */
+/* Writes the scales of the block at element k of the row; biases are NULL where the type has none. */
 static void put_scales(const laying *p, uint8_t *scales, uint8_t *biases, const mt_gguf_block *o, size_t k)
 {
     const mt_scale_type type = p->m.scale_type;

@@ -14,7 +14,7 @@
 #define MT_FP8_BLOCK 128
 #define MT_MXFP4_GROUP 32
 
-/* What a tensor of the checkpoint is used for. */
+/* The use of a tensor of the checkpoint. */
 typedef enum mt_bind_state { MT_BIND_UNUSED, MT_BIND_IN_PLACE, MT_BIND_COPIED } mt_bind_state;
 
 struct mt_binder {

@@ -26,7 +26,7 @@ typedef enum mt_dtype {
 
 #define MT_TENSOR_NO_ROW UINT32_MAX
 
-/* What has to be put right where a tensor is bound, since its file has it in another form than its name promises. */
+/* Corrections that are made where a tensor is bound, since its file has it in another form than its name promises. */
 typedef struct mt_tensor_fix {
     const uint32_t *rows;    /* row i is row rows[i] of the data; MT_TENSOR_NO_ROW: zeros; NULL: in order */
     const uint32_t *columns; /* the same for columns, in pieces of `piece` columns */

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 
-/* What to do where nothing better is known. */
+/* The advice where nothing better is known. */
 #define MT_ELSEWHERE_ADVICE "motet list --known has some models that it does, docs/models.md all families"
 
 /* Sets the error for a model of a family that motet does not run: whose it is and what to take instead, where the table

@@ -1,4 +1,4 @@
-/* What a projector's file tells of its tower (gguf_clip.h). Shapes of tensors are preferred to keys, some of which
+/* Reads the tower from a projector's file (gguf_clip.h). Shapes of tensors are preferred to keys, some of which
    converters fill with numbers of something else. */
 #include "weights/gguf_clip.h"
 

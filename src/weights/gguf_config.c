@@ -124,7 +124,7 @@ static uint64_t rows_of(const maker *m, const char *name)
     return t && t->dims == 2 ? t->shape[0] : 0;
 }
 
-/* What tensors tell that keys do not. */
+/* Facts that only the tensors tell, not the keys. */
 static void put_found(maker *m)
 {
     const bool bias = any_has(m, "attn_q.bias"), mlp_bias = any_has(m, "ffn_gate.bias");
@@ -350,7 +350,7 @@ static void put_rope(maker *m)
     put_scaling(m, type);
 }
 
-/* What queries are scaled by, as Gemma's configs have it. */
+/* The scale of queries, as Gemma's configs have it. */
 static void put_scale(maker *m)
 {
     double scale = 0, scalar = (double)m->head_dim;

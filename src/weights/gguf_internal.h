@@ -23,13 +23,13 @@ typedef struct mt_gguf_key {
     mt_gguf_array array;
 } mt_gguf_key;
 
-/* What one file begins with. */
+/* The keys in the header of one file. */
 typedef struct mt_gguf_keys {
     mt_gguf_key *list; /* sorted by name */
     size_t count;
 } mt_gguf_keys;
 
-/* What a file was like before it was mapped. */
+/* The identity of a file, taken before it was mapped. */
 typedef struct mt_gguf_stamp {
     char *path; /* owned */
     uint64_t device, inode, size;

@@ -139,7 +139,7 @@ static const uint32_t *untile(const namer *n, size_t first, size_t dim)
     return order;
 }
 
-/* What has to be put right of a recurrent layer's tensors whose value heads are tiled. */
+/* Corrections of a recurrent layer's tensors whose value heads are tiled. */
 static bool reorder(const namer *n, const char *name, const mt_tensor_info *t, mt_tensor_fix *fix)
 {
     static const struct {

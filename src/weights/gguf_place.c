@@ -305,7 +305,7 @@ static bool locate_manifest(mt_gguf_place *out, const char *path, mt_error *err)
     return ok;
 }
 
-/* What options of the command line say about projectors; set before there are threads. */
+/* Options of the command line about projectors; set before there are threads. */
 static struct {
     bool none;    /* no model has one */
     dev_t device; /* with number: the file or folder that was given as the model */

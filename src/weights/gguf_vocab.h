@@ -13,7 +13,7 @@
 
 #define MT_GGUF_NO_TOKEN UINT32_MAX
 
-/* What "tokenizer.ggml.model" names. */
+/* The kinds of tokenizers that "tokenizer.ggml.model" names. */
 typedef enum mt_gguf_kind {
     MT_GGUF_BYTE_LEVEL, /* "gpt2": BPE over bytes, with merges */
     MT_GGUF_MARKED,     /* "gemma4": BPE over characters with U+2581 for blanks, with merges */
@@ -22,7 +22,7 @@ typedef enum mt_gguf_kind {
     MT_GGUF_UNIGRAM     /* "t5" */
 } mt_gguf_kind;
 
-/* What "tokenizer.ggml.token_type" has for each token. */
+/* The kinds of tokens in "tokenizer.ggml.token_type". */
 typedef enum mt_gguf_token_type {
     MT_GGUF_UNDEFINED,
     MT_GGUF_NORMAL,

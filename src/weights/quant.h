@@ -47,9 +47,9 @@ typedef struct mt_quant {
    methods. */
 bool mt_quant_read(mt_quant *q, const mt_config *config, mt_error *err) MT_NODISCARD;
 
-/* What the config says about the module at path ("language_model.model.layers.0.mlp.gate"), or the global values where
-   it says nothing valid. `false` also gives the global values: whether a module is quantised is decided by its
-   tensors. */
+/* The parameters that the config gives the module at path ("language_model.model.layers.0.mlp.gate"), or the global
+   values where it says nothing valid. `false` also gives the global values: whether a module is quantised is decided by
+   its tensors. */
 mt_quant_params mt_quant_lookup(const mt_quant *q, const char *path);
 
 /* Finds the parameters that packed words [.., words] with scales [.., scales] have. k: number of columns, or 0 where it

@@ -106,7 +106,7 @@ typedef struct mt_moe_plan {
     float *down;      /* [slots][hidden, padded] */
 } mt_moe_plan;
 
-/* What the objects of a set need in working memory. */
+/* The working memory that the objects of a set need. */
 typedef struct mt_cpu_needs {
     size_t k;           /* widest matmul input */
     size_t head_stride; /* largest padded head size */

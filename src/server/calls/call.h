@@ -19,7 +19,7 @@ typedef struct mt_preparation mt_preparation; /* server/prepare/preparation.h */
 typedef struct mt_server mt_server;
 typedef struct mt_watcher mt_watcher;
 
-/* What a preparation thread does for a call that needs no engine: appends the answer to out, or returns false with
+/* The work of a preparation thread for a call that needs no engine: appends the answer to out, or returns false with
    *why. */
 typedef bool mt_task(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why);
 
@@ -58,7 +58,7 @@ struct mt_call {
     void *job;                   /* for `over`, which the call's maker set */
     mt_server *server;
     mt_waiter waiter; /* the call's reference to its model, or its wait for that to be loaded */
-    /* That model; NULL before the call has its reference, which it gets before it is prepared */
+    /* The model; NULL before the call has its reference, which it gets before it is prepared */
     mt_served *served;
     const mt_dialect *dialect; /* NULL: a call of no dialect; its errors are written as OpenAI's */
     mt_task *task;             /* answers the call in place of the engine; NULL: the engine does */
@@ -168,7 +168,7 @@ bool mt_call_may_start(mt_server *server, const mt_http_request *request, mt_fai
    back in its loop. */
 mt_call *mt_call_start(mt_server *server, mt_http_request *request, const mt_dialect *dialect, mt_task *task);
 
-/* What a call of the server itself is made of. */
+/* A call that the server itself makes. */
 typedef struct mt_call_own {
     const mt_dialect *dialect;
     char *body; /* owned by the call */

@@ -46,7 +46,7 @@ static bool is_forsaken(const mt_call *call, uint64_t now)
            (double)(now - call->alone_since) * 1e-9 > mt_timeout_alone(call->server);
 }
 
-/* What it has said so far is kept. */
+/* The answer so far is kept. */
 static void forsake(mt_call *call)
 {
     call->server->forsaken_total++;

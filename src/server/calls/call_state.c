@@ -46,7 +46,7 @@ static const char *finish_name(const mt_call *call)
     return call->answer->open ? "cancelled" : mt_finish_name(call->answer->choices[0].finish);
 }
 
-/* What the line of a finished call says, as members of a JSON object. */
+/* The fields of the log line of a finished call, as members of a JSON object. */
 static void add_members(mt_buf *out, const mt_call *call, const mt_usage *all, uint64_t now)
 {
     mt_json_write(out,

@@ -6,7 +6,7 @@
 #include "server/calls/call.h"
 #include "server/limits.h"
 
-/* What a call was at when its deadline passed. */
+/* The phase of a call in which its deadline passed. */
 typedef enum mt_timeout_phase {
     MT_TIMEOUT_PREPARING, /* read, tokenized, fetching pictures, or waiting for its model */
     MT_TIMEOUT_WAITING,   /* waiting for its first token */

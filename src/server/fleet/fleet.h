@@ -20,7 +20,7 @@ typedef enum mt_member_state {
     MT_MEMBER_LEAVING /* being unloaded */
 } mt_member_state;
 
-/* What is known of a model from the files of its folder, without loading it. */
+/* Facts about a model from the files of its folder, without loading it. */
 typedef struct mt_member_facts {
     bool known;      /* the folder was read */
     bool encoder;    /* computes vectors and writes no text */

@@ -215,7 +215,7 @@ static void write_constraints(const writer *w, const mt_constraints_stats *c, co
                   (double)s->masks.computing_ns * 1e-9);
 }
 
-/* What answers were like, and what was asked for. */
+/* Counters of answers and of the requests for them. */
 static void write_sizes(const writer *w, const mt_stats *s)
 {
     counts(w, "vllm:request_prompt_tokens", &s->answer_prompt, "Prompt tokens of answers that have ended.");
@@ -283,7 +283,7 @@ static void write_memory(const writer *w, const mt_stats *s, bool alone)
     counter(w, "motet_device_faults_total", s->device_faults, "How often what computes has failed.");
 }
 
-/* What several models have in common. */
+/* Metrics that all models of a server share. */
 static void write_fleet(const writer *w, mt_fleet *f)
 {
     static const char name[] = "motet_memory_bytes";
@@ -349,7 +349,7 @@ static void write_disk(const writer *w, mt_disk *d)
     counter(w, "motet_disk_files_dropped_total", s.dropped, "Files that made way for newer ones.");
 }
 
-/* What routers are told of the caches (--kv-events). */
+/* Events about the caches that are sent to routers (--kv-events). */
 static void write_events(const writer *w, mt_publisher *p)
 {
     const mt_publisher_stats s = mt_publisher_look(p);

@@ -8,7 +8,7 @@
 #include "sample/limits.h"
 #include "text/tokenizer.h"
 
-/* What stands before the prefix, the suffix and the answer; before a repository's name, and before a file. */
+/* Special tokens before the prefix, the suffix and the answer; before a repository's name, and before a file. */
 enum { PREFIX, SUFFIX, MIDDLE, REPO, FILE_NAME, END, END_TOO, MARKS };
 
 /* A row for each kind of model. The last two end an answer, where the model's own ends do not. NULL: it has none. */

@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "engine/stats.h"
 
-/* What a client has of the room, or a request. */
+/* The share of the room that a client has, or a request. */
 typedef struct mt_picture_share {
     uint64_t client;
     size_t bytes;

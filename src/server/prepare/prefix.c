@@ -28,7 +28,7 @@ static bool add_text(EVP_MD_CTX *sum, const json_t *content)
     return any;
 }
 
-/* What the model reads first, in any API. */
+/* The part of the body that the model reads first, in any API. */
 static const json_t *first_of(const json_t *body)
 {
     static const char *const alone[] = {"system", "instructions", "systemInstruction", "system_instruction"},

@@ -1,5 +1,5 @@
-/* What preparing a call has made so far. A call that changes its lane takes it along and goes on where it was, so that
-   its body is read, its template rendered and its text tokenized once. Preparation threads, one at a time. */
+/* Results of the preparation of a call so far. A call that changes its lane takes it along and goes on where it was, so
+   that its body is read, its template rendered and its text tokenized once. Preparation threads, one at a time. */
 #ifndef MT_SERVER_PREPARE_PREPARATION_H
 #define MT_SERVER_PREPARE_PREPARATION_H
 

@@ -77,7 +77,7 @@ static bool add_piece(const mt_served *served, const mt_ask_piece *piece, mt_enc
 
     options->plain = &all;
     options->plain_count = piece->plain;
-    /* What the tokenizer puts around a text stands before the first piece, unless that is ids of the client's */
+    /* Tokens that the tokenizer puts around a text stand before the first piece, unless that is ids of the client's */
     if ((text || options->add_special) &&
         !mt_tokenizer_encode(served->tokenizer, text ? piece->text.data : "", piece->text.len, options, ids, err))
         return false;
@@ -289,7 +289,7 @@ static mt_chat chat_from(const mt_chat *chat, size_t from)
     return kept;
 }
 
-/* What became of an attempt to make a prompt of the last messages of a chat. */
+/* The outcome of an attempt to make a prompt of the last messages of a chat. */
 typedef enum outcome { FITS, TOO_LONG, FAILED } outcome;
 
 /* Makes *out of the chat's messages from number `from` on; frees what an earlier attempt left there. */

@@ -1,4 +1,4 @@
-/* What LM Studio's SDKs ask of models and files beside answers, on preparation threads. */
+/* Answers LM Studio's SDKs' questions about models and files, on preparation threads. */
 #include <string.h>
 
 #include "api/chat_body.h"

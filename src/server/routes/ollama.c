@@ -323,7 +323,7 @@ static void add_license(mt_buf *out, const char *dir, const json_t *created)
     }
 }
 
-/* What only models that clients have created have. */
+/* Members of models that clients have created. */
 static void add_created(mt_buf *out, const json_t *created)
 {
     static const char *const members[] = {"system", "messages", "license"};
