@@ -196,7 +196,8 @@ extern mt_teller mt_models_list, mt_models_get, mt_models_unload;
 extern mt_teller mt_gemini_models, mt_gemini_model; /* in the shape of Gemini's API: see gemini.c */
 bool mt_models_may(const mt_server *server, const mt_account *account, mt_failure *why);
 
-/* Responses that are kept or still run: see stored.c. */
+/* Responses that are kept or still run: see stored.c. The tasks are those of responses that have ended. */
+extern mt_task mt_task_stored_get, mt_task_stored_replay, mt_task_stored_delete, mt_task_stored_items;
 extern mt_http_handler mt_stored_get, mt_stored_delete, mt_stored_items, mt_stored_cancel;
 
 #endif

@@ -423,6 +423,20 @@ def idle_ones_are_unloaded():
 
 
 @test
+def responses_that_are_kept_need_no_model():
+    with start("--keep-alive", "0") as server:
+        body = {"model": "alto", "input": "a", "max_output_tokens": 4, "background": True, "stream": True}
+        text = server.request("POST", "/v1/responses", body).body.decode()
+        place = "/v1/responses/" + json.loads(text.split("data: ", 1)[1].split("\n", 1)[0])["response"]["id"]
+        assert eventually(lambda: state(server, "alto") == "unloaded")
+        for method, path in (("GET", place), ("GET", place + "?stream=true"), ("GET", place + "/input_items"),
+                             ("POST", place + "/cancel"), ("DELETE", place)):
+            answer = server.request(method, path)
+            assert answer.status == 200, (method, path, answer.status, answer.body)
+        assert server.metrics_by_model("motet_model_loads_total") == {"alto": 1}
+
+
+@test
 def ps_and_stop():
     served.need(SUITE.program, "fetch")
 

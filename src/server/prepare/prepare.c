@@ -647,7 +647,10 @@ static bool needs_none(const mt_call *call)
            call->task == mt_task_blob || call->task == mt_task_lmstudio_list || call->task == mt_task_lmstudio_find ||
            call->task == mt_task_lmstudio_upload || call->task == mt_task_batch_create ||
            call->task == mt_task_batch_create_list || call->task == mt_task_batch_get ||
-           call->task == mt_task_batch_list || call->task == mt_task_batch_cancel || call->task == mt_task_batch_delete;
+           call->task == mt_task_batch_list || call->task == mt_task_batch_cancel ||
+           call->task == mt_task_batch_delete || call->task == mt_task_stored_get ||
+           call->task == mt_task_stored_replay || call->task == mt_task_stored_delete ||
+           call->task == mt_task_stored_items;
 }
 
 static const json_t *model_of(const mt_call *call, const json_t *body)

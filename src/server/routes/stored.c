@@ -21,7 +21,7 @@ static const char *id_of(const json_t *body)
     return mt_body_text(body, "id");
 }
 
-static bool get_kept(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
+bool mt_task_stored_get(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
     json_t *kept = mt_store_get(mt_call_store(call), id_of(body));
 
@@ -55,7 +55,7 @@ static bool read_after(const char *text, int64_t *after, mt_failure *why)
 }
 
 /* Task: sends again the events of a response that has ended. */
-static bool replay(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
+bool mt_task_stored_replay(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
     json_t *kept = mt_store_get(mt_call_store(call), id_of(body));
     const json_t *events = json_object_get(kept, "events");
@@ -79,7 +79,7 @@ static void tell_deleted(mt_buf *out, const char *id)
     mt_json_write(out, "{'id':%s,'object':'response','deleted':true}", id);
 }
 
-static bool delete_kept(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
+bool mt_task_stored_delete(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
     if (!mt_store_remove(mt_call_store(call), id_of(body)))
         return mt_responses_missing(id_of(body), why);
@@ -87,7 +87,7 @@ static bool delete_kept(mt_call *call, const json_t *body, mt_buf *out, mt_failu
     return true;
 }
 
-static bool list_items(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
+bool mt_task_stored_items(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
     const mt_responses_page page = {.after = json_string_value(json_object_get(body, "after")),
                                     .limit = json_string_value(json_object_get(body, "limit")),
@@ -200,11 +200,11 @@ void mt_stored_get(void *user, mt_http_server *http, mt_http_request *request)
             mt_server_fail(server, request->handle, NULL, &why);
         mt_http_request_free(request);
     } else if (streams)
-        start(server, request, replay, NULL);
+        start(server, request, mt_task_stored_replay, NULL);
     else if (call)
         tell(server, request, call);
     else
-        start(server, request, get_kept, NULL);
+        start(server, request, mt_task_stored_get, NULL);
 }
 
 /* A response that is running is cancelled, and not kept. */
@@ -216,7 +216,7 @@ void mt_stored_delete(void *user, mt_http_server *http, mt_http_request *request
 
     (void)http;
     if (!call) {
-        start(server, request, delete_kept, NULL);
+        start(server, request, mt_task_stored_delete, NULL);
         return;
     }
     call->answer->store = NULL;
@@ -232,7 +232,7 @@ void mt_stored_items(void *user, mt_http_server *http, mt_http_request *request)
     const mt_call *call = find_running(user, request);
 
     (void)http;
-    start(user, request, list_items, call ? call->answer : NULL);
+    start(user, request, mt_task_stored_items, call ? call->answer : NULL);
 }
 
 /* A response that is running ends with what it has so far; one that has ended is returned as it is. */
