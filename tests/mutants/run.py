@@ -10,7 +10,8 @@ Tests are run as sanitizers run them, with few cases of a kind; a bug that none 
 that `make test` has.
 
 The copy lies in build-mutants and is kept: the next run compiles only what has changed. A test that fails without a bug
-proves nothing, so each is run on the sound tree first. A bug that does not apply or compile counts as a survivor."""
+proves nothing, so each is run on the sound tree first. A bug that does not apply or compile counts as a survivor; one whose
+tests cannot run on this machine (those of the pages want a browser) is left out."""
 
 import json
 import os
@@ -26,6 +27,7 @@ BUILD = os.path.join(TREE, "build")
 LONGEST = 300  # seconds of a test on the sound tree
 PATIENCE = 10  # times as long it may take with a bug, and LEAST seconds more: some bugs hang
 LEAST = 15
+SKIP = 77  # exit status of a test that lacks what it needs
 # git does not take the copy for a part of the repository around it
 ENV = dict(os.environ, GIT_CEILING_DIRECTORIES=ROOT)
 
@@ -87,6 +89,7 @@ class Tests:
         files = {t["id"]: t["filename"] for t in introspect("targets")}
         self.by_name = {}
         self.took = {}  # seconds by word, on the sound tree
+        self.skipped = set()  # words
         self.quick = True
         for test in introspect("tests"):
             test["files"] = [f for d in test["depends"] for f in files.get(d, [])]
@@ -112,7 +115,9 @@ class Tests:
         begin = time.monotonic()
         status, said = run(test["cmd"] + word.split(":")[1:], limit, cwd=test["workdir"] or BUILD, env=env)
         self.took.setdefault(word, time.monotonic() - begin)
-        if status == 0:
+        if status == SKIP:
+            self.skipped.add(word)
+        if status in (0, SKIP):
             return ""
         return "{} {}".format(word, "hangs" if status == 124 else "fails" if status > 0 else "crashes")
 
@@ -160,6 +165,9 @@ def try_all(mutants, tests, quick):
         sys.exit("without a bug: {}; mend that first".format(", ".join(broken)))
     survivors = []
     for m in mutants:
+        if tests.skipped.issuperset(m.tests):
+            print("skipped  {:28} {}".format(m.name, m.words), flush=True)
+            continue
         begin = time.monotonic()
         noticed, remark = m.try_it(tests)
         if not noticed:
@@ -181,7 +189,8 @@ def main():
     configure()
     tests = Tests()
     survivors = [m.name for m in try_all(try_all(mutants, tests, True), tests, False)]
-    print("{} of {} bugs were noticed{}".format(len(mutants) - len(survivors), len(mutants),
+    tried = sum(not tests.skipped.issuperset(m.tests) for m in mutants)
+    print("{} of {} bugs were noticed{}".format(tried - len(survivors), tried,
                                                 ": not " + ", ".join(survivors) if survivors else ""))
     sys.exit(1 if survivors else 0)
 

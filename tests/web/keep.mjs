@@ -297,7 +297,7 @@ test("a server that is killed takes nothing that was said with it", () =>
 
 test("an answer that nobody follows ends, and the page says why", () =>
     withServers(async (serve) => {
-        const {url} = await serve(["--background-alone", "5s"]);
+        const {url} = await serve(["--background-alone", "1s"]);
         await visit(url, async (tab, {context}) => {
             await ask(tab, "replay:endless");
             await longer(tab, 0);
@@ -307,7 +307,7 @@ test("an answer that nobody follows ends, and the page says why", () =>
             await other.goto(url);
             await other.click("#conversations a");
             await settled(other, 2);
-            await other.locator(".answer >> text=It ended because nobody followed it for 5.0 s.").waitFor();
+            await other.locator(".answer >> text=It ended because nobody followed it for 1.0 s.").waitFor();
             assert.ok((await lastText(other)).length > 0, "what it said is there");
             await other.locator("[aria-label='Go on with it']").waitFor();
         });

@@ -40,6 +40,8 @@ test("the gauge says how much of the context is in use", () =>
             .exec(await tab.locator("#gauge").innerText())
             .map((text) => Number(text.replaceAll(",", "")));
         assert.equal(used + left, 131072);
+        const [, said, read] = /^(\d+) tokens .* of (\d+) prompt tokens cached$/.exec(await textOf(tab.locator(".stats")));
+        assert.equal(used, Number(said) + Number(read));
         await accessible(tab, "the gauge");
         await visitor.context.route("**/v1/models", async (route) => {
             const response = await route.fetch();

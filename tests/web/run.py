@@ -7,8 +7,8 @@ usage: tests/web/run.py --motet PROGRAM [--install] [--shots FOLDER] [--patience
 
 playwright-core and axe-core are looked for in $MOTET_WEB_PACKAGES, else in ~/.cache/motet/web; --install puts them
 there, and --fetch does nothing else. Without node, Chromium or the packages the test is skipped with a sentence. NAME:
-of programs, or of their tests. --shots: keeps pictures of the pages. --patience: how long a test waits for what must
-happen (240)."""
+of programs, or of their tests, which may be cut and have "_" for blanks. --shots: keeps pictures of the pages.
+--patience: how long a test waits for what must happen (240)."""
 
 import argparse
 import contextlib
@@ -34,6 +34,8 @@ PACKAGES = {"playwright-core": "1.65.0", "axe-core": "4.14.0"}
 UNHURRIED = ("--speculate", "off", "--threads", "1")
 MEASURES = ("frames",)  # run where they are named
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+# The same browser without its own windows, which takes a third of the time where it is there
+SHELL = "chromium-headless-shell"
 
 
 def skip(sentence):
@@ -42,7 +44,7 @@ def skip(sentence):
 
 
 def find(arguments):
-    """Where the packages are, and the browser."""
+    """Where the packages are, and the browser: {"chromium": whole, "browser": without windows where that is there}."""
     folder = os.environ.get("MOTET_WEB_PACKAGES") or os.path.join(
         os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "motet", "web")
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
@@ -54,7 +56,7 @@ def find(arguments):
         skip("npm cannot fetch the packages")
     if not npm.installed(folder, PACKAGES):
         skip("the packages are not in {}; run make test-web".format(folder))
-    return folder, browser
+    return folder, {"chromium": browser, "browser": shutil.which(SHELL) or browser}
 
 
 def scripts():
@@ -63,18 +65,25 @@ def scripts():
 
 
 @contextlib.contextmanager
-def servers(program, model):
-    """Their addresses by name. Each program has its own: the dashboard shows all that a server has done."""
-    box = os.path.join(ROOT, "models", "box")
+def servers(program, model, path):
+    """Addresses by name of the servers that the program at path uses. Each program has its own: the dashboard shows all
+    that a server has done."""
     with socket.create_server(("127.0.0.1", 0)) as free:  # for a server of tools, which a test starts
         tools = free.getsockname()[1]
-    with served.Server(program, box, "--precision", "fast") as in_box, \
-            served.Server(program, model, "--served-name", "replay <b>model</b>", "--web-connect",
-                          "http://127.0.0.1:{}".format(tools), *UNHURRIED) as said, \
-            served.Server(program, model, "--api-key", "secret") as keyed:
-        urls = {name + "_url": "http://127.0.0.1:{}/".format(server.port)
-                for name, server in (("box", in_box), ("replay", said), ("keyed", keyed))}
-        yield dict(urls, tools_port=tools)
+    kinds = {
+        "box_url": (os.path.join(ROOT, "models", "box"), "--precision", "fast"),
+        "replay_url": (model, "--served-name", "replay <b>model</b>", "--web-connect", "http://127.0.0.1:{}".format(tools),
+                       *UNHURRIED),
+        "keyed_url": (model, "--api-key", "secret"),
+    }
+    with open(path, encoding="utf-8") as f:
+        text = f.read()
+    with contextlib.ExitStack() as stack:
+        started = {name: stack.enter_context(served.Server(program, *words, ready=False))
+                   for name, words in kinds.items() if name in text}
+        for server in started.values():
+            server.wait_ready()
+        yield dict({name: "http://127.0.0.1:{}/".format(server.port) for name, server in started.items()}, tools_port=tools)
 
 
 def main():
@@ -85,7 +94,7 @@ def main():
     parser.add_argument("--patience", type=float, default=240)
     parser.add_argument("names", nargs="*")
     arguments = parser.parse_args()
-    packages, browser = find(arguments)
+    packages, browsers = find(arguments)
     if not arguments.motet:
         return
     programs = {os.path.basename(path)[:-4]: path for path in sorted(glob.glob(os.path.join(HERE, "*.mjs")))}
@@ -96,9 +105,10 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         model = replay.write(os.path.join(folder, "replay"), scripts(), sees=True)
         for name in chosen:
-            with servers(arguments.motet, model) as urls:
-                settings = dict(urls, program=os.path.abspath(arguments.motet), model=model, packages=packages, browser=browser, root=os.path.abspath(ROOT), tests=tests,
-                                patience=arguments.patience,
+            with servers(arguments.motet, model, programs[name]) as urls:
+                settings = dict(urls, **browsers, program=os.path.abspath(arguments.motet), model=model,
+                                packages=packages, root=os.path.abspath(ROOT),
+                                tests=[name.replace("_", " ") for name in tests], patience=arguments.patience,
                                 shots=arguments.shots and os.path.abspath(arguments.shots))
                 done = subprocess.run(["node", programs[name], json.dumps(settings)], timeout=600, check=False)
             failed |= done.returncode != 0
