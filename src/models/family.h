@@ -43,8 +43,8 @@ typedef struct mt_family {
         X(qwen3_5_moe), X(qwen3_5_moe_text), X(gpt_oss), X(mistral), X(ministral3), X(mistral4), X(mistral3),         \
         X(gemma4), X(gemma4_text), X(gemma4_unified), X(gemma4_unified_text), X(gemma4_assistant),                    \
         X(gemma4_unified_assistant), X(lfm2), X(lfm2_moe), X(lfm2_vl), X(glm4v), X(glm46v), X(glm4v_moe), X(glm_ocr), \
-        X(paddleocr_vl), X(smolvlm), X(internvl), X(minicpmv4_6), X(deepseek_v3), X(kimi_k2), X(kimi_k25),            \
-        X(glm4_moe_lite)
+        X(paddleocr_vl), X(smolvlm), X(idefics3), X(internvl), X(minicpmv4_6), X(deepseek_v3), X(kimi_k2),            \
+        X(kimi_k25), X(glm4_moe_lite)
 #define MT_FAMILY(name) mt_family_##name
 extern const mt_family MT_FAMILIES(MT_FAMILY);
 
@@ -52,7 +52,7 @@ extern const mt_family MT_FAMILIES(MT_FAMILY);
 extern const struct mt_vision_family mt_vision_qwen2, mt_vision_qwen2_5, mt_vision_qwen3, mt_vision_qwen3_5,
     mt_vision_gemma3, mt_vision_pixtral, mt_vision_lfm2, mt_vision_gemma4, mt_vision_gemma4_unified, mt_vision_glm4v,
     mt_vision_glm46v, mt_vision_glm4v_moe, mt_vision_glm_ocr, mt_vision_paddleocr, mt_vision_smolvlm,
-    mt_vision_internvl, mt_vision_minicpm;
+    mt_vision_idefics3, mt_vision_internvl, mt_vision_minicpm;
 
 /* Reads a number of at least 1 and at most max. False with a sentence where it is not, or is missing and fallback is
    0. */

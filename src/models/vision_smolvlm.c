@@ -1,5 +1,5 @@
-/* SmolVLM's vision: SigLIP over squares. A picture is enlarged to whole tiles, cut into them, and shown whole, too.
-   Frames of videos are shown whole, and described in words. */
+/* The vision of SmolVLM and of Idefics3, from which it comes: SigLIP over squares. A picture is enlarged to whole tiles, cut into them, and shown whole, too.
+   SmolVLM also takes videos, whose frames are shown whole and described in words. */
 #include <math.h>
 
 #include "media/limits.h"
@@ -78,7 +78,7 @@ static bool read_video(const mt_settings *s)
                    p->tiles.side);
 }
 
-static bool read_processor(const mt_settings *s)
+static bool read_pictures(const mt_settings *s)
 {
     mt_processor *p = s->p;
     if (!read_edge(s, s->image, "size", INT64_C(4) * 364, &p->image.width) ||
@@ -92,10 +92,19 @@ static bool read_processor(const mt_settings *s)
     p->tiles.thumbnail = true;
     p->tiles.most = !s->image || mt_config_bool(s->image, "do_image_splitting", true) ? (uint32_t)(most * most) : 1;
     p->patches = p->tiles.most * along * along;
-    p->image_marker = p->image_pad = p->video_pad = mt_settings_token(s, "image_token", "<image>");
-    p->video_marker = mt_settings_token(s, "video_token", "<video>");
+    p->image_marker = p->image_pad = mt_settings_token(s, "image_token", "<image>");
     p->opening = p->closing = mt_settings_token(s, "fake_image_token", "<fake_token_around_image>");
     p->row_end = mt_settings_token(s, "global_image_token", "<global-img>");
+    return true;
+}
+
+static bool read_processor(const mt_settings *s)
+{
+    mt_processor *p = s->p;
+    if (!read_pictures(s))
+        return false;
+    p->video_pad = p->image_pad;
+    p->video_marker = mt_settings_token(s, "video_token", "<video>");
     return read_video(s);
 }
 
@@ -286,6 +295,16 @@ static bool text(const mt_processor *p, const mt_picture *picture, size_t number
     "{% for part in parts %}{% if part.type == 'text' %}{{ part.text }}{% elif part.type == 'image' %}"        \
     "{{ '<image>' }}{% elif part.type == 'video' %}{{ '<video>' }}{% endif %}{% endfor %}{% endif %}"          \
     "{{ '<end_of_utterance>\\n' }}{% endfor %}{% if add_generation_prompt %}{{ 'Assistant:' }}{% endif %}"
+
+const mt_vision_family mt_vision_idefics3 = {.read_tower = read_tower,
+                                             .names = MT_SIGLIP_NAMES,
+                                             .bind = bind,
+                                             .read_processor = read_pictures,
+                                             .image_id = 128257,
+                                             .size = fit,
+                                             .image = make_views,
+                                             .text = text,
+                                             .run = mt_picture_view_tokens};
 
 const mt_vision_family mt_vision_smolvlm = {.read_tower = read_tower,
                                             .names = MT_SIGLIP_NAMES,

@@ -112,7 +112,7 @@ def _cases(spec):
     still = {name: case for name, case in plain.items() if not _parts(case, "video")}
     if spec.family == "gemma3":
         return still | GEMMA_CASES
-    if spec.family == "lfm2_vl":
+    if spec.family in ("lfm2_vl", "idefics3"):
         return still | TILE_CASES
     if spec.family == "paddleocr_vl":
         return still | {name: CASES[name] for name in ("smaller", "larger")}
@@ -583,6 +583,17 @@ ALL = [
         MLX4,
         published=False,
     ),
+    Sighted("idefics3-bf16", "idefics3", SMOL_TEXT, SMOL_VISION, SMOL_IMAGE),
+    Sighted(
+        "idefics3-mlx-4bit",
+        "idefics3",
+        {**SMOL_TEXT, "tie_word_embeddings": False},
+        {**SMOL_VISION, **WIDE_VISION, "image_size": 56, "scale_factor": 3},
+        {**SMOL_IMAGE, "do_image_splitting": False},
+        None,
+        MLX4,
+        published=False,
+    ),
     Sighted("internvl-bf16", "internvl", INTERN_TEXT, INTERN_VISION, INTERN_IMAGE, INTERN_VIDEO),
     Sighted(
         "internvl-moe-bf16",
@@ -800,9 +811,11 @@ def _processor(folder, spec):
         parts["image_seq_length"] = spec.vision["tokens"]
     if spec.family in sight.GEMMA4:
         parts["feature_extractor"] = transformers.Gemma4AudioFeatureExtractor()
-    if spec.family == "smolvlm":
+    if spec.family in ("smolvlm", "idefics3"):
         side = spec.image["max_image_size"]["longest_edge"] // spec.vision["patch_size"] // spec.vision["scale_factor"]
         parts["image_seq_len"] = side**2
+    if spec.family == "idefics3":  # asked for types of tokens, which are left out
+        transformers.BatchEncoding.char_to_token = lambda *_: 0
     if spec.family == "internvl":
         parts["image_seq_length"] = sight.internvl_tokens(spec)
     if spec.family == "mistral3":

@@ -25,6 +25,7 @@ FACTORY = {
     "glm_ocr": ("GlmOcrConfig", "GlmOcrForConditionalGeneration"),
     "paddleocr_vl": ("PaddleOCRVLConfig", "PaddleOCRVLForConditionalGeneration"),
     "smolvlm": ("SmolVLMConfig", "SmolVLMForConditionalGeneration"),
+    "idefics3": ("Idefics3Config", "Idefics3ForConditionalGeneration"),
     "internvl": ("InternVLConfig", "InternVLForConditionalGeneration"),
     "minicpmv4_6": ("MiniCPMV4_6Config", "MiniCPMV4_6ForConditionalGeneration"),
 }
@@ -68,6 +69,7 @@ GLM_ADDED += ["<tool_call>", "</tool_call>", "<arg_key>", "</arg_key>", "<arg_va
 PADDLE_ADDED = ["<unk>", "<|begin_of_sentence|>", "</s>", "<|IMAGE_START|>", "<|IMAGE_PLACEHOLDER|>", "<|IMAGE_END|>"]
 SMOL_ADDED = ["<|endoftext|>", "<|im_start|>", "<end_of_utterance>", "<image>", "<fake_token_around_image>", "<global-img>"]
 SMOL_ADDED += ["<video>", *(f"<row_{row}_col_{column}>" for row in range(1, 5) for column in range(1, 5))]
+IDEFICS_ADDED = [*SMOL_ADDED[:6], *(f"<row_{row}_col_{column}>" for row in range(1, 7) for column in range(1, 7))]
 INTERN_ADDED = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<img>", "</img>", "<IMG_CONTEXT>", "<video>"]
 INTERN_NAMES = {"start_image_token": "<img>", "end_image_token": "</img>"}
 INTERN_NAMES |= {"context_image_token": "<IMG_CONTEXT>", "video_token": "<video>"}
@@ -430,7 +432,7 @@ def tokenizer_of(family):
     if family in GLM:
         return qwen_tokenizer(GLM_ADDED)
     known = {"mistral3": MISTRAL_ADDED, "lfm2_vl": LFM_ADDED, "paddleocr_vl": PADDLE_ADDED, "smolvlm": SMOL_ADDED}
-    known |= {"internvl": INTERN_ADDED, "minicpmv4_6": MINICPM_ADDED}
+    known |= {"idefics3": IDEFICS_ADDED, "internvl": INTERN_ADDED, "minicpmv4_6": MINICPM_ADDED}
     return qwen_tokenizer(known.get(family, QWEN_ADDED))
 
 
@@ -438,7 +440,7 @@ def token_ids(family):
     ids = {entry["content"]: entry["id"] for entry in tokenizer_of(family)["added_tokens"]}
     if family == "mistral3":
         return {"image_token_index": ids["[IMG]"]}
-    if family in ("lfm2_vl", "smolvlm"):
+    if family in ("lfm2_vl", "smolvlm", "idefics3"):
         return {"image_token_id": ids["<image>"]}
     if family == "internvl":
         return {"image_token_id": ids["<IMG_CONTEXT>"]}
@@ -502,7 +504,7 @@ def _tokenizer_config(family):
             "pad_token": "<pad>",
             "clean_up_tokenization_spaces": False,
         }
-    if family == "smolvlm":
+    if family in ("smolvlm", "idefics3"):
         return {
             "tokenizer_class": "GPT2Tokenizer",
             "add_bos_token": False,
@@ -574,12 +576,14 @@ PROCESSORS = {
     "glm_ocr": ("Glm46VProcessor", "Glm46VImageProcessor", "Glm46VVideoProcessor"),
     "paddleocr_vl": ("PaddleOCRVLProcessor", "PaddleOCRVLImageProcessor", None),
     "smolvlm": ("SmolVLMProcessor", "SmolVLMImageProcessor", "SmolVLMVideoProcessor"),
+    "idefics3": ("Idefics3Processor", "Idefics3ImageProcessor", None),
     "internvl": ("InternVLProcessor", "GotOcr2ImageProcessor", "InternVLVideoProcessor"),
     "minicpmv4_6": ("MiniCPMV4_6Processor", "MiniCPMV4_6ImageProcessor", "MiniCPMV4_6VideoProcessor"),
 }
 TEMPLATES = {"gemma3": GEMMA_TEMPLATE, "mistral3": MISTRAL_TEMPLATE, "lfm2_vl": LFM_TEMPLATE}  # others have Qwen's
 TEMPLATES |= dict.fromkeys(GEMMA4, GEMMA4_TEMPLATE)
 TEMPLATES |= {**dict.fromkeys(GLM, GLM_TEMPLATE), "paddleocr_vl": PADDLE_TEMPLATE, "smolvlm": SMOL_TEMPLATE}
+TEMPLATES |= {"idefics3": SMOL_TEMPLATE}
 TEMPLATES |= {"internvl": _chatml("<IMG_CONTEXT>\\n", "<video>\\n")}
 TEMPLATES |= {"minicpmv4_6": _chatml("<|image_pad|>\\n", "<|video_pad|>\\n")}
 
@@ -660,7 +664,7 @@ def published_config(config, family):
     if family in GEMMA4:
         config["text_config"] = families.published({**text, "model_type": f"{family}_text"})
         return config
-    if family in ("smolvlm", "internvl") and text["model_type"] != "gpt_oss":
+    if family in ("smolvlm", "idefics3", "internvl") and text["model_type"] != "gpt_oss":
         text["rope_theta"] = text.pop("rope_parameters")["rope_theta"]
         return config
     if family in ("internvl", "minicpmv4_6"):
@@ -748,7 +752,7 @@ def _draw_vision(name, shape, config, rng):
     return noise * 1.3 * width**-0.5
 
 
-TEXTS = {"gemma3": "gemma3_text", "qwen3_5": "qwen3_5_text", "lfm2_vl": "lfm2", "smolvlm": "llama"}
+TEXTS = {"gemma3": "gemma3_text", "qwen3_5": "qwen3_5_text", "lfm2_vl": "lfm2", "smolvlm": "llama", "idefics3": "llama"}
 TEXTS |= {kind: f"{kind}_text" for kind in GEMMA4}
 OWN = (*GLM, "internvl", "minicpmv4_6")  # whose text models have types of their own
 
@@ -801,7 +805,7 @@ def _mlx_name(name, family):
         return "language_model." + name
     if family == "gemma3":
         return _published_name(name, family)
-    if family == "smolvlm":
+    if family in ("smolvlm", "idefics3"):
         return name.removeprefix("model.").replace("text_model.", "language_model.")
     if family in ("internvl", "minicpmv4_6"):
         return name.removeprefix("model.").replace("vision_tower.vit_merger.", "vit_merger.")
