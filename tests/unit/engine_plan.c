@@ -313,10 +313,14 @@ enum { LEADER, NEIGHBOUR, FOLLOWER };
 
 static void all_seats_are_one_clients(scene *x)
 {
-    if (x->steps == 1)
-        driver_send(&x->d, x->request[FOLLOWER]);
-    if (x->steps > 1 && x->steps < 6)
-        NOTICE(x, is_seated(x, LEADER) && is_seated(x, NEIGHBOUR) && x->d.engine->stats.yields == 0);
+    const bool seated = is_seated(x, LEADER) && is_seated(x, NEIGHBOUR);
+    mt_request *follower = x->request[FOLLOWER];
+    if (!follower && x->steps < 6)
+        NOTICE(x, seated && x->d.engine->stats.yields == 0);
+    if (follower && seated) { /* the first step may have begun between the two requests */
+        x->request[FOLLOWER] = NULL;
+        driver_send(&x->d, follower);
+    }
 }
 
 /* A client without a seat gets one when its request may begin; as long as that waits for pages which another is
