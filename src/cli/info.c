@@ -64,6 +64,11 @@ static void print_recurrent(const mt_info *info)
     if (st->layers > 0 && st->key_dim == 0)
         printf("%-14s%zu of %u layers: a convolution over %zu tokens\n", "recurrent", st->layers, info->spec.layers,
                st->taps);
+    else if (st->plain)
+        printf("%-14s%zu of %u layers of Mamba2: %zu heads of %zu, %zu group%s with states of %zu, "
+               "convolution over %zu\n",
+               "recurrent", st->layers, info->spec.layers, st->value_heads, st->value_dim, st->key_heads,
+               plural(st->key_heads), st->key_dim, st->taps);
     else if (st->layers > 0)
         printf("%-14s%zu of %u layers: %zu key head%s of %zu, %zu value head%s of %zu, convolution over %zu\n",
                "recurrent", st->layers, info->spec.layers, st->key_heads, plural(st->key_heads), st->key_dim,

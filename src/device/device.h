@@ -47,7 +47,8 @@ typedef enum mt_activation {
     MT_ACT_GELU_TANH,
     MT_ACT_QUICK_GELU, /* x sigmoid(1.702 x) */
     MT_ACT_GELU,
-    MT_ACT_NONE /* x */
+    MT_ACT_NONE, /* x */
+    MT_ACT_RELU
 } mt_activation;
 
 /* How gate and up of an MLP are combined: act(gate) * (up + offset). With a limit, gate is first clamped to at most
@@ -150,6 +151,7 @@ typedef struct mt_state_shape {
     /* key_dim 0: the layer is only a convolution, over value_dim columns */
     size_t key_heads, value_heads, key_dim, value_dim;
     size_t taps; /* of the convolution; its last taps - 1 inputs are part of the state */
+    bool plain;  /* Mamba2: states forget and add, but do not take away what a key has there; else GatedDeltaNet */
 } mt_state_shape;
 
 /* What a layer's queries see besides what the batch says, and how scores are treated. */
@@ -437,7 +439,7 @@ typedef struct mt_peaks {
     /* y = silu of a causal convolution over time; then q and k of each head are divided by their length, and q by     \
        sqrt(key_dim). y is [q of all heads | k | v]. in: q, k and v. w: [taps][columns of y], the last tap for the     \
        row itself. Inputs before a span are in its state, which is updated. Where key_dim is 0, y is just the          \
-       convolution of v. */                                                                                            \
+       convolution of v. Where the states are plain, w has one more row, a bias, and q and k keep their lengths. */    \
     X(void, op_conv,                                                                                                   \
       (mt_device *dev, mt_tensor *y, mt_states *states, size_t layer, const mt_columns in[3], const mt_tensor *w),     \
       (dev, y, states, layer, in, w))                                                                                  \
@@ -447,8 +449,14 @@ typedef struct mt_peaks {
       (mt_device *dev, mt_tensor *gates, mt_columns a, mt_columns b, size_t key_heads, const mt_tensor *rate,          \
        const mt_tensor *bias, size_t m),                                                                               \
       (dev, gates, a, b, key_heads, rate, bias, m))                                                                    \
+    /* gates[i] = [exp(-rate * s) | s | working memory] of each value head, s = softplus(x + bias) clamped to [low,    \
+       high]: what op_gates computes, where states are plain. x has a column for each value head. */                   \
+    X(void, op_time_steps,                                                                                             \
+      (mt_device *dev, mt_tensor *gates, const mt_tensor *x, const mt_tensor *rate, const mt_tensor *bias, float low,  \
+       float high, size_t m),                                                                                          \
+      (dev, gates, x, rate, bias, low, high, m))                                                                       \
     /* The gated delta rule (R9), token by token, from each span's state through its pieces. x: result of op_conv;     \
-       gates: of op_gates; y has value_heads * value_dim columns. */                                                   \
+       gates: of op_gates or op_time_steps; y has value_heads * value_dim columns. */                                  \
     X(void, op_delta,                                                                                                  \
       (mt_device *dev, mt_tensor *y, mt_states *states, size_t layer, const mt_tensor *x, const mt_tensor *gates),     \
       (dev, y, states, layer, x, gates))                                                                               \

@@ -72,9 +72,11 @@ typedef struct mt_attn_part {
    [dk][MT_DELTA_COLUMNS]; columns n and beyond are zeros and stay so. Token t has q, k, v, decay and beta at
    t * stride (of decay and beta: t * gate_stride) and gives n elements at o + t * o_stride. For each column:
        d = beta * fma(-decay, m, v), m = the sum over i, ascending, of fma(S[i], k[i], m) from zero
-       S[i] = fma(k[i], d, decay * S[i]);  o = the sum over i, ascending, of fma(S[i], q[i], o) from zero */
+       S[i] = fma(k[i], d, decay * S[i]);  o = the sum over i, ascending, of fma(S[i], q[i], o) from zero
+   With `plain`, as Mamba2 has it, nothing is taken away from v: d = beta * v. */
 typedef struct mt_delta {
     size_t tokens, dk, n;
+    bool plain;
     const float *q, *k, *v;
     size_t stride;
     const float *decay, *beta;

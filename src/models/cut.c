@@ -155,10 +155,26 @@ static mt_mat *cut_each(cutter *c, const mt_mat *m, size_t count, uint32_t slice
     return out;
 }
 
+static void cut_shared(cutter *c, const mt_model_spec *spec, mt_moe_spec *moe, mt_layer_weights *w)
+{
+    if (moe->shared_ffn == 0)
+        return;
+    moe->shared_slices = columns(c, moe->shared_ffn);
+    cut_rows(c, &w->shared_gate, moe->shared_slices);
+    cut_rows(c, &w->shared_up, moe->shared_slices);
+    cut_rows(c, &w->shared_down, spec->hidden_slices);
+    moe->shared_ffn = (uint32_t)range_of(c, moe->shared_ffn, moe->shared_slices).count;
+}
+
 /* Cuts the experts of a layer. */
 static void cut_experts(cutter *c, const mt_model_spec *spec, mt_moe_spec *moe, mt_layer_weights *w)
 {
     const size_t n = moe->experts;
+    if (moe->latent) { /* every rank computes all experts */
+        cut_rows(c, &w->expert_out, spec->hidden_slices);
+        cut_shared(c, spec, moe, w);
+        return;
+    }
     moe->slices = columns(c, moe->ffn);
     const range inner = range_of(c, moe->ffn, moe->slices), hidden = range_of(c, spec->hidden, spec->hidden_slices);
     w->expert_gate = cut_each(c, w->expert_gate, n, moe->slices);
@@ -168,13 +184,7 @@ static void cut_experts(cutter *c, const mt_model_spec *spec, mt_moe_spec *moe, 
     w->expert_up_bias = pick(c, w->expert_up_bias, n, moe->ffn, &inner, 1);
     w->expert_down_bias = pick(c, w->expert_down_bias, n, spec->hidden, &hidden, 1);
     moe->ffn = (uint32_t)inner.count;
-    if (moe->shared_ffn == 0)
-        return;
-    moe->shared_slices = columns(c, moe->shared_ffn);
-    cut_rows(c, &w->shared_gate, moe->shared_slices);
-    cut_rows(c, &w->shared_up, moe->shared_slices);
-    cut_rows(c, &w->shared_down, spec->hidden_slices);
-    moe->shared_ffn = (uint32_t)range_of(c, moe->shared_ffn, moe->shared_slices).count;
+    cut_shared(c, spec, moe, w);
 }
 
 /* Replaces qkv of all heads by q, k and v of the rank's. Where the rank has all of them, qkv stays one matrix. */
@@ -209,6 +219,15 @@ static void cut_short(cutter *c, const mt_model_spec *spec, const mt_state_shape
         w->mix_conv_bias += r.first;
 }
 
+/* A layer of Mamba2's kind is not divided: one rank has all of it. */
+static void cut_mamba(cutter *c, const mt_model_spec *spec, mt_layer_weights *w)
+{
+    cut_rows(c, &w->mix_qkv, spec->state_slices);
+    cut_rows(c, &w->mix_z, spec->state_slices);
+    cut_rows(c, &w->mix_a, spec->state_slices);
+    cut_with(c, &w->mix_out, &w->mix_out_bias, spec->hidden_slices);
+}
+
 /* Cuts a GatedDeltaNet layer. */
 static void cut_delta(cutter *c, const mt_model_spec *spec, const mt_state_shape *all, mt_layer_weights *w)
 {
@@ -237,10 +256,16 @@ static void cut_layer(cutter *c, const mt_model_spec *spec, const mt_state_shape
         cut_latent(c, spec, &l->attn, w);
     else if (l->kind == MT_LAYER_ATTENTION)
         cut_attention(c, spec, &l->attn, w);
+    if (l->kind != MT_LAYER_RECURRENT && !l->paired)
+        ;
+    else if (all->plain)
+        cut_mamba(c, spec, w);
     else if (all->key_dim)
         cut_delta(c, spec, all, w);
     else
         cut_short(c, spec, all, w);
+    if (l->no_mlp)
+        return;
     if (!l->sparse || l->beside)
         cut_dense(c, spec, &l->mlp, w);
     if (l->sparse)
@@ -267,6 +292,8 @@ static bool has_fp8(const mt_layer_weights *w)
 /* How many slices the heads or channels of recurrent layers have. */
 static uint32_t state_slices(const cutter *c, const mt_state_shape *s)
 {
+    if (s->plain)
+        return 1;
     if (!s->key_dim)
         return columns(c, s->value_dim);
     const size_t values = s->value_heads / s->key_heads * s->value_dim;

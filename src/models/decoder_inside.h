@@ -28,6 +28,9 @@ typedef enum mt_role {
     MT_ROLE_SHARED_ROUTER, /* its gate, one number a row */
     MT_ROLE_EXPERTS_OUT,   /* a router's normed input; then the experts' result, where a layer has a dense MLP, too */
     MT_ROLE_ASIDE,         /* gate of the layer's own embedding (mt_model_spec.aside) */
+    MT_ROLE_EXPERT_IN,     /* what experts read and give (mt_moe_spec.latent) */
+    MT_ROLE_EXPERT_OUT,
+    MT_ROLE_PAIRED, /* the result of a recurrent layer beside attention */
     MT_ROLES
 } mt_role;
 
@@ -50,6 +53,7 @@ typedef struct mt_decoder_layer {
     mt_weight *aside_gate, *aside_out;
     mt_tensor *aside, *aside_norm; /* aside: the layer's columns of mt_model.aside */
     mt_weight *shared_router, *shared_gate, *shared_up, *shared_down;
+    mt_weight *expert_in, *expert_out;
     mt_experts *experts;
     mt_tensor *in[MT_ROLES]; /* by role: the columns that this rank computes */
     mt_shared all[MT_ROLES]; /* by role: all columns */

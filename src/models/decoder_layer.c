@@ -52,20 +52,23 @@ static void load_dense(mt_model *m, mt_decoder_layer *l, const mt_layer_weights 
 {
     mt_decoder_work(m, l, MT_ROLE_GATE, w->down.k, mlp->slices);
     make_work(m, l, MT_ROLE_UP, mlp->ffn);
-    l->gate = mt_weight_new(m->set, &w->gate, w->gate_bias, false);
+    if (!mlp->single)
+        l->gate = mt_weight_new(m->set, &w->gate, w->gate_bias, false);
     l->up = mt_weight_new(m->set, &w->up, w->up_bias, false);
     l->down = mt_weight_new(m->set, &w->down, w->down_bias, false);
 }
 
-static void load_shared(mt_model *m, mt_decoder_layer *l, const mt_layer_weights *w, const mt_moe_spec *moe)
+static void load_shared(mt_model *m, mt_decoder_layer *l, const mt_layer_weights *w, const mt_layer_spec *s)
 {
+    const mt_moe_spec *moe = &s->moe;
     mt_decoder_work(m, l, MT_ROLE_SHARED_GATE, w->shared_down.k, moe->shared_slices);
     make_work(m, l, MT_ROLE_SHARED_UP, moe->shared_ffn);
     mt_decoder_work(m, l, MT_ROLE_SHARED, m->spec->hidden, m->spec->hidden_slices);
     make_work(m, l, MT_ROLE_SHARED_ROUTER, 1);
     if (moe->shared_gated)
         l->shared_router = mt_weight_new(m->set, &w->shared_router, NULL, true);
-    l->shared_gate = mt_weight_new(m->set, &w->shared_gate, NULL, false);
+    if (!s->mlp.single)
+        l->shared_gate = mt_weight_new(m->set, &w->shared_gate, NULL, false);
     l->shared_up = mt_weight_new(m->set, &w->shared_up, NULL, false);
     l->shared_down = mt_weight_new(m->set, &w->shared_down, NULL, false);
 }
@@ -84,6 +87,12 @@ static void load_experts(mt_model *m, mt_decoder_layer *l, const mt_layer_weight
         mt_decoder_work(m, l, MT_ROLE_EXPERTS_OUT, hidden, m->spec->hidden_slices);
     if (s->moe.slices)
         mt_ranks_reserve(mt_device_ranks(m->dev), m->max_rows * s->moe.top_k * w->expert_down[0].k);
+    if (s->moe.latent) {
+        make_work(m, l, MT_ROLE_EXPERT_IN, s->moe.latent);
+        make_work(m, l, MT_ROLE_EXPERT_OUT, s->moe.latent);
+        l->expert_in = mt_weight_new(m->set, &w->expert_in, NULL, false);
+        l->expert_out = mt_weight_new(m->set, &w->expert_out, NULL, false);
+    }
     l->router = mt_weight_new(m->set, &w->router, w->router_bias, true); /* R9 of docs/numerics.md: routers are exact */
     l->router_norm = mt_tensor_of(m->set, w->router_norm, 1, hidden);
     l->dense_post_norm = mt_tensor_of(m->set, w->dense_post_norm, 1, hidden);
@@ -103,7 +112,7 @@ static void load_experts(mt_model *m, mt_decoder_layer *l, const mt_layer_weight
                                                              .routing = s->moe.routing,
                                                              .glu = s->mlp.glu});
     if (has_shared(&s->moe))
-        load_shared(m, l, w, &s->moe);
+        load_shared(m, l, w, s);
 }
 
 static void load_aside(mt_model *m, mt_decoder_layer *l, const mt_layer_weights *w)
@@ -126,10 +135,16 @@ void mt_decoder_layer_load(mt_model *m, mt_decoder_layer *l, const mt_layer_weig
         mt_mixer_load(m->mixer, s->slot, w);
     else if (s->attn.latent.width)
         mt_latent_load(m, l, w, &s->attn);
-    else
+    else if (s->kind == MT_LAYER_ATTENTION)
         load_attention(m, l, w, &s->attn);
+    if (s->paired) {
+        mt_decoder_work(m, l, MT_ROLE_PAIRED, hidden, m->spec->hidden_slices);
+        mt_mixer_load(m->mixer, s->state_slot, w);
+    }
     if (m->spec->aside)
         load_aside(m, l, w);
+    if (s->no_mlp)
+        return;
     if (!s->sparse || s->beside)
         load_dense(m, l, w, &s->mlp);
     if (s->sparse)
@@ -227,25 +242,37 @@ static void attend(mt_model *m, const mt_decoder_layer *l, const mt_layer_spec *
         mt_op_gate(m->dev, y, in[MT_ROLE_QUERY_GATES], n);
 }
 
+/* Where a recurrent layer stands beside attention, it comes first, since attention may spend what both read. */
 static void attention(mt_model *m, const mt_decoder_layer *l, const mt_layer_spec *s, size_t n)
 {
-    const mt_shared *y = &l->all[MT_ROLE_ATTENDED];
+    const mt_shared *y = &l->all[MT_ROLE_ATTENDED], *paired = &l->all[MT_ROLE_PAIRED];
+    if (s->paired)
+        mt_mixer_run(m->mixer, s->state_slot, paired, m->h, n);
     if (s->attn.heads > 0)
         (s->attn.latent.width ? mt_latent_attend : attend)(m, l, s, n);
     mt_shared_unite(m->dev, y, n);
     mt_shared_product(m->dev, &m->own_y, l->o, y->all, n);
     mt_op_spend(m->dev, y->all);
+    if (s->attn.result != 0)
+        mt_op_scale(m->dev, m->y, n, s->attn.result);
+    if (s->paired)
+        mt_op_add(m->dev, m->y, paired->all, n);
 }
 
 /* ---- MLP and experts: both read m->h ---- */
 
-/* y = down(act(gate(h)) * up(h)); h is not needed after that */
-static void glu(mt_model *m, mt_glu how, const mt_weight *const in[3], const mt_shared *gate, mt_tensor *up,
+/* y = down(act(gate(h)) * up(h)); h is not needed after that. Where there is no gate, up is its own. */
+static void glu(mt_model *m, const mt_mlp_spec *how, const mt_weight *const in[3], const mt_shared *gate, mt_tensor *up,
                 const mt_shared *y, size_t rows)
 {
-    mt_op_matmul(m->dev, (mt_tensor *[]){gate->own, up}, in, 2, m->h, rows);
+    if (how->single)
+        mt_op_matmul(m->dev, &up, &in[1], 1, m->h, rows);
+    else
+        mt_op_matmul(m->dev, (mt_tensor *[]){gate->own, up}, in, 2, m->h, rows);
     mt_op_spend(m->dev, m->h);
-    mt_op_glu(m->dev, gate->own, gate->own, up, rows, how);
+    if (how->gate != 0)
+        mt_op_scale(m->dev, gate->own, rows, how->gate);
+    mt_op_glu(m->dev, gate->own, how->single ? up : gate->own, up, rows, how->glu);
     mt_op_spend(m->dev, up);
     mt_shared_unite(m->dev, gate, rows);
     mt_shared_product(m->dev, y, in[2], gate->all, rows);
@@ -254,8 +281,10 @@ static void glu(mt_model *m, mt_glu how, const mt_weight *const in[3], const mt_
 
 static void dense(mt_model *m, const mt_decoder_layer *l, const mt_layer_spec *s, size_t rows)
 {
-    glu(m, s->mlp.glu, (const mt_weight *[]){l->gate, l->up, l->down}, &l->all[MT_ROLE_GATE], l->in[MT_ROLE_UP],
-        &m->own_y, rows);
+    glu(m, &s->mlp, (const mt_weight *[]){l->gate, l->up, l->down}, &l->all[MT_ROLE_GATE], l->in[MT_ROLE_UP], &m->own_y,
+        rows);
+    if (s->mlp.result != 0)
+        mt_op_scale(m->dev, m->y, rows, s->mlp.result);
 }
 
 /* Adds the shared expert's result, weighed by its own gate where it has one; last, as R9 of docs/numerics.md says. */
@@ -264,8 +293,8 @@ static void add_shared(mt_model *m, const mt_decoder_layer *l, const mt_layer_sp
     mt_tensor *shared = l->all[MT_ROLE_SHARED].all, *gate = l->in[MT_ROLE_SHARED_ROUTER];
     if (s->moe.shared_gated)
         mt_op_matmul(m->dev, &gate, (const mt_weight *[]){l->shared_router}, 1, m->h, rows);
-    glu(m, s->mlp.glu, (const mt_weight *[]){l->shared_gate, l->shared_up, l->shared_down},
-        &l->all[MT_ROLE_SHARED_GATE], l->in[MT_ROLE_SHARED_UP], &l->all[MT_ROLE_SHARED], rows);
+    glu(m, &s->mlp, (const mt_weight *[]){l->shared_gate, l->shared_up, l->shared_down}, &l->all[MT_ROLE_SHARED_GATE],
+        l->in[MT_ROLE_SHARED_UP], &l->all[MT_ROLE_SHARED], rows);
     if (s->moe.shared_gated)
         mt_op_add_gated(m->dev, y, shared, gate, rows);
     else
@@ -280,8 +309,15 @@ static void sparse(mt_model *m, const mt_decoder_layer *l, const mt_layer_spec *
         mt_op_norm(m->dev, input, m->x, rows, l->router_norm, m->spec->eps, 0);
     }
     mt_op_matmul(m->dev, &router, (const mt_weight *[]){l->router}, 1, input, rows);
-    mt_op_moe(m->dev, y->own, m->h, router, rows, l->experts);
-    mt_shared_unite(m->dev, y, rows);
+    if (s->moe.latent) {
+        mt_tensor *in = l->in[MT_ROLE_EXPERT_IN], *out = l->in[MT_ROLE_EXPERT_OUT];
+        mt_op_matmul(m->dev, &in, (const mt_weight *[]){l->expert_in}, 1, m->h, rows);
+        mt_op_moe(m->dev, out, in, router, rows, l->experts);
+        mt_shared_product(m->dev, y, l->expert_out, out, rows);
+    } else {
+        mt_op_moe(m->dev, y->own, m->h, router, rows, l->experts);
+        mt_shared_unite(m->dev, y, rows);
+    }
     if (has_shared(&s->moe))
         add_shared(m, l, s, y->all, rows);
 }
@@ -330,7 +366,8 @@ static void add_result(mt_model *m, const mt_layer_spec *s, const mt_tensor *nor
     mt_op_add(m->dev, m->x, m->y, n);
 }
 
-void mt_decoder_layer_run(mt_model *m, const mt_decoder_layer *l, const mt_layer_spec *s, size_t n)
+/* m->x += the result of attention or of what stands in its place; m->h = what the MLP reads. */
+static void mix(mt_model *m, const mt_decoder_layer *l, const mt_layer_spec *s, size_t n)
 {
     read_stream(m, l->attn_norm, n);
     if (s->kind == MT_LAYER_RECURRENT)
@@ -342,8 +379,19 @@ void mt_decoder_layer_run(mt_model *m, const mt_decoder_layer *l, const mt_layer
         add_result(m, s, l->attn_post_norm, n);
     } else {
         add_result(m, s, l->attn_post_norm, n);
-        read_stream(m, l->mlp_norm, n);
+        if (!s->no_mlp)
+            read_stream(m, l->mlp_norm, n);
     }
+}
+
+void mt_decoder_layer_run(mt_model *m, const mt_decoder_layer *l, const mt_layer_spec *s, size_t n)
+{
+    if (s->kind == MT_LAYER_ALONE)
+        read_stream(m, l->mlp_norm, n);
+    else
+        mix(m, l, s, n);
+    if (s->no_mlp)
+        return;
     if (s->beside)
         side_by_side(m, l, s, n);
     else if (s->sparse)

@@ -44,7 +44,7 @@ typedef struct mt_family {
         X(gemma4), X(gemma4_text), X(gemma4_unified), X(gemma4_unified_text), X(gemma4_assistant),                    \
         X(gemma4_unified_assistant), X(lfm2), X(lfm2_moe), X(lfm2_vl), X(glm4v), X(glm46v), X(glm4v_moe), X(glm_ocr), \
         X(paddleocr_vl), X(smolvlm), X(idefics3), X(internvl), X(minicpmv4_6), X(deepseek_v3), X(kimi_k2),            \
-        X(kimi_k25), X(glm4_moe_lite)
+        X(kimi_k25), X(glm4_moe_lite), X(granitemoehybrid), X(nemotron_h), X(falcon_h1)
 #define MT_FAMILY(name) mt_family_##name
 extern const mt_family MT_FAMILIES(MT_FAMILY);
 
@@ -100,6 +100,17 @@ typedef struct mt_expert_defaults {
 } mt_expert_defaults;
 bool mt_scored_experts_read(const mt_model_spec *spec, mt_layer_spec *layer, const mt_config *c,
                             const mt_expert_defaults *defaults, mt_error *err) MT_NODISCARD;
+
+/* The keys by which a config says how large layers of Mamba2's kind are, and what holds where it does not say. */
+typedef struct mt_mamba_keys {
+    const char *heads, *head_dim, *groups, *state, *taps, *conv_bias;
+    int64_t usual_heads, usual_groups, usual_state;
+    uint32_t width; /* of all heads together, for a config that gives no size of a head; 0: the size is usual_dim */
+    int64_t usual_dim;
+} mt_mamba_keys;
+
+/* Reads spec->state and spec->mamba, whose norm and biases of projections the family sets. */
+bool mt_mamba_read(mt_model_spec *spec, const mt_config *c, const mt_mamba_keys *keys, mt_error *err) MT_NODISCARD;
 
 /* Copies the first layer's spec to all layers. */
 void mt_layers_repeat(const mt_model_spec *spec, mt_layer_spec *layer);

@@ -40,7 +40,7 @@ static void count_cache(mt_info *info)
     for (size_t i = 0; i < s->layers; i++) {
         const mt_attn_spec *a = &s->layer[i].attn;
         const uint32_t window = a->window;
-        if (s->layer[i].kind == MT_LAYER_RECURRENT)
+        if (s->layer[i].kind != MT_LAYER_ATTENTION)
             continue;
         info->windowed_layers += window > 0;
         info->window = window > info->window ? window : info->window;

@@ -1,5 +1,5 @@
-/* The recurrent layers of a decoder: GatedDeltaNet (Qwen3-Next, Qwen3.5) or a short convolution (LFM2), which mix a
-   token with those before it through a state. decoder.c calls it. */
+/* The recurrent layers of a decoder: GatedDeltaNet (Qwen3-Next, Qwen3.5), Mamba2 (Granite 4, Nemotron H, Falcon H1) or
+   a short convolution (LFM2), which mix a token with those before it through a state. decoder.c calls it. */
 #ifndef MT_MODELS_MIXER_H
 #define MT_MODELS_MIXER_H
 

@@ -28,6 +28,7 @@ typedef struct mt_layer_weights {
     const float *router_bias, *router_norm, *correction, *expert_scale;
     mt_mat *expert_gate, *expert_up, *expert_down; /* [experts] */
     const float *expert_gate_bias, *expert_up_bias, *expert_down_bias;
+    mt_mat expert_in, expert_out; /* where experts read a narrower row (mt_moe_spec.latent) */
     mt_mat shared_router, shared_gate, shared_up, shared_down;
     mt_mat aside_gate, aside_out; /* of the layer's own embedding (mt_model_spec.aside) */
     const float *aside_norm;
@@ -37,7 +38,10 @@ typedef struct mt_layer_weights {
     mt_mat mix_k, mix_v;   /* of a rank whose part of qkv is not contiguous: mix_qkv is q alone then */
     const float *mix_conv; /* [taps][columns] */
     const float *mix_rate, *mix_bias, *mix_norm;
-    const float *mix_in_bias, *mix_conv_bias, *mix_out_bias; /* of a layer that is only a convolution */
+    const float *mix_skip; /* of Mamba2: by value head, how much of its input is added to its result */
+    /* of a layer that is only a convolution, and of Mamba2, whose mix_conv has the convolution's bias as a last row */
+    const float *mix_in_bias, *mix_conv_bias, *mix_out_bias;
+    const float *mix_z_bias, *mix_a_bias;
 } mt_layer_weights;
 
 /* Only the first so many tokens of a vocabulary are guessed ahead: vocabularies begin with the frequent ones, and a

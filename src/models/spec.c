@@ -69,6 +69,9 @@ static bool read_activation(mt_mlp_spec *mlp, const mt_config *c, const mt_famil
         mlp->glu.act = MT_ACT_SILU;
     else if (strcmp(name, "gelu_pytorch_tanh") == 0)
         mlp->glu.act = MT_ACT_GELU_TANH;
+    else if (strcmp(name, "relu2") == 0 && d->activation &&
+             strcmp(d->activation, name) == 0) /* the square of relu: relu(up) times up, without a gate */
+        *mlp = (mt_mlp_spec){.ffn = mlp->ffn, .glu.act = MT_ACT_RELU, .single = true};
     else
         return mt_fail(err, MT_E_UNSUPPORTED, "\"%s\" is \"%.64s\"; known are silu and gelu_pytorch_tanh", key, name);
     return true;
@@ -161,6 +164,10 @@ bool mt_model_spec_group(mt_model_spec *spec, mt_layer_spec *layer, mt_error *er
             layer[i].slot = (uint16_t)spec->state.layers++;
             continue;
         }
+        if (layer[i].kind == MT_LAYER_ALONE)
+            continue;
+        if (layer[i].paired)
+            layer[i].state_slot = (uint16_t)spec->state.layers++;
         if (layer[i].attn.keys == MT_KEYS_EARLIER) {
             if (!share_keys(spec, layer, i, err))
                 return false;

@@ -40,10 +40,22 @@ typedef struct mt_stretch {
     uint32_t count, every;
 } mt_stretch;
 
+/* Recurrent layers of Mamba2's kind, where mt_state_shape.plain is set. A key head is a group of B and C. */
+typedef struct mt_mamba_spec {
+    bool norm;       /* there is a norm behind the recurrence, over each of `groups` parts of it */
+    bool norm_first; /* before the result is gated; else behind that */
+    uint32_t groups;
+    bool in_bias, out_bias, conv_bias; /* of the projections and of the convolution */
+    float low, high;                   /* bounds of a token's time step */
+    float factor[5];                   /* of what is projected: gate, x, B, C and time steps; 0: all are 1 */
+    float result;                      /* of the layer's result; 0: 1 */
+} mt_mamba_spec;
+
 /* How a layer mixes a token with those before it. */
 typedef enum mt_layer_kind {
     MT_LAYER_ATTENTION,
-    MT_LAYER_RECURRENT /* keeps a state instead of keys and values */
+    MT_LAYER_RECURRENT, /* keeps a state instead of keys and values */
+    MT_LAYER_ALONE      /* not at all: it is an MLP or experts alone */
 } mt_layer_kind;
 
 #define MT_NO_ROPE UINT8_MAX
@@ -87,6 +99,7 @@ typedef struct mt_attn_spec {
     mt_key_source keys;
     uint16_t source;      /* the earlier layer whose keys and values it reads */
     float scale, softcap; /* softcap 0: none */
+    float result;         /* a factor on attention's result; 0: 1 */
     bool qkv_bias, o_bias;
     mt_qk_norm qk_norm;
     mt_v_norm v_norm;
@@ -97,15 +110,18 @@ typedef struct mt_attn_spec {
 
 typedef struct mt_mlp_spec {
     uint32_t ffn, slices;
-    mt_glu glu; /* activation of the gate; experts have the same */
+    mt_glu glu;  /* activation of the gate; experts have the same */
+    bool single; /* there is no gate: act(up) multiplies up itself; so in experts */
     bool bias;
+    float gate, result; /* factors on the gate before its activation, and on the MLP's result; 0: 1 */
 } mt_mlp_spec;
 
 typedef struct mt_moe_spec {
     uint32_t experts, top_k, ffn; /* how many there are, how many a row uses, and their width */
     uint32_t slices;              /* of each expert's width */
-    bool bias;                    /* each expert's three products have biases */
-    bool interleaved;             /* where gate and up are one matrix, their rows alternate; else gate comes first */
+    uint32_t latent;  /* width of what experts read and give, by products before and behind all of them; 0: hidden */
+    bool bias;        /* each expert's three products have biases */
+    bool interleaved; /* where gate and up are one matrix, their rows alternate; else gate comes first */
     mt_routing routing;
     bool router_bias;    /* the router's product has a bias */
     bool router_norm;    /* the router reads the residual stream through a norm of its own */
@@ -124,9 +140,12 @@ typedef struct mt_layer_spec {
     bool post_norms; /* norms behind attention and behind the MLP, before the result is added to the residual stream */
     bool bare;       /* no norms in front of attention and of the MLP */
     bool parallel;   /* the MLP reads what attention reads, through the same norm */
+    bool paired;     /* a recurrent layer, of slot `state_slot`, reads what attention reads; their results are added */
+    bool no_mlp;     /* it has neither MLP nor experts */
     float residual;  /* attention's and the MLP's results are multiplied by it before they are added; 0: by 1 */
     uint8_t group;   /* index into mt_model_spec.groups; not used for a recurrent layer */
     uint16_t slot;   /* its index among the layers of its group, or among the recurrent layers */
+    uint16_t state_slot; /* of a paired layer: its index among the recurrent layers */
     mt_attn_spec attn;
     mt_mlp_spec mlp;
     mt_moe_spec moe; /* where the layer is sparse */
@@ -144,6 +163,9 @@ typedef struct mt_tensor_names {
     const char *q_norm, *k_norm, *o;
     const char *gate, *up, *down;
     const char *mlp;        /* the module that contains the MLP and experts; NULL: "mlp" */
+    const char *attention;  /* the module of attention; NULL: "self_attn" */
+    const char *embed;      /* the embedding; NULL: "embed_tokens" */
+    const char *mamba;      /* the module of a recurrent layer of Mamba2's kind; NULL: "mamba" */
     const char *correction; /* of mt_moe_spec.correction; NULL: "mlp.gate.e_score_correction_bias" */
     /* gate above up in one matrix; NULL: two matrices. Where it cannot be divided, gate is reported as missing. */
     const char *gate_up;
@@ -174,6 +196,7 @@ typedef struct mt_model_spec {
     mt_stretch stretch;
     const mt_layer_spec *layer; /* [layers] */
     mt_state_shape state;       /* of the recurrent layers; its `layers` is 0 where there are none */
+    mt_mamba_spec mamba;        /* where state.plain */
     bool state_bias; /* recurrent layers that are only convolutions: they and their projections have biases */
     /* slices of widths that belong to no single layer */
     uint32_t hidden_slices, vocab_slices, aside_slices, state_slices;

@@ -14,7 +14,7 @@ typedef struct layer_binder {
     const mt_layer_spec *layer;
     char prefix[32];    /* "layers.3." */
     bool channels_last; /* convolutions are stored as MLX does */
-    char path[MT_LIMIT_TENSOR_NAME];
+    char part[64], path[MT_LIMIT_TENSOR_NAME];
 } layer_binder;
 
 static const mt_tensor_names usual = {.norm = "norm",
@@ -38,6 +38,14 @@ static mt_tensor_names names_of(const mt_model_spec *spec, const mt_layer_spec *
         names.mlp_post_norm = "post_feedforward_layernorm";
     }
     return names;
+}
+
+/* The name of a part of attention, in the family's module of it. */
+static const char *attention_part(layer_binder *lb, const char *part)
+{
+    const mt_tensor_names *names = lb->spec->names;
+    snprintf(lb->part, sizeof(lb->part), "%s.%s", names && names->attention ? names->attention : "self_attn", part);
+    return lb->part;
 }
 
 static const char *layer_path(layer_binder *lb, const char *name)
@@ -66,9 +74,9 @@ static void bind_norms(layer_binder *lb, mt_layer_weights *w)
 {
     const mt_model_spec *s = lb->spec;
     const mt_tensor_names names = names_of(s, lb->layer);
-    if (!lb->layer->bare)
+    if (!lb->layer->bare && lb->layer->kind != MT_LAYER_ALONE)
         w->attn_norm = vector(lb, names.attn_norm, s->hidden);
-    if (!lb->layer->bare && !lb->layer->parallel)
+    if (!lb->layer->bare && !lb->layer->parallel && !lb->layer->no_mlp)
         w->mlp_norm = vector(lb, names.mlp_norm, s->hidden);
     if (lb->layer->post_norms) {
         w->attn_post_norm = vector(lb, names.attn_post_norm, s->hidden);
@@ -86,7 +94,7 @@ static void bind_norms(layer_binder *lb, mt_layer_weights *w)
 /* Queries, keys and values above one another in one matrix, as Phi 3 has them. False: they are apart. */
 static bool bind_joined(layer_binder *lb, size_t query, size_t key, mt_layer_weights *w)
 {
-    static const char joined[] = "self_attn.qkv_proj";
+    const char *joined = attention_part(lb, "qkv_proj");
     mt_mat all;
     if (!mt_bind_has(lb->b, layer_path(lb, joined)) ||
         !mt_bind_matrix(lb->b, layer_path(lb, joined), query + 2 * key, lb->spec->hidden, &all))
@@ -106,11 +114,11 @@ static void bind_projected(layer_binder *lb, mt_layer_weights *w)
     const size_t hidden = lb->spec->hidden;
     if (!a->qkv_bias && a->keys == MT_KEYS_OWN && bind_joined(lb, query, key, w))
         return;
-    matrix(lb, "self_attn.q_proj", a->gate ? 2 * query : query, hidden, &w->q, a->qkv_bias, &w->q_bias);
+    matrix(lb, attention_part(lb, "q_proj"), a->gate ? 2 * query : query, hidden, &w->q, a->qkv_bias, &w->q_bias);
     if (a->keys != MT_KEYS_EARLIER)
-        matrix(lb, "self_attn.k_proj", key, hidden, &w->k, a->qkv_bias, &w->k_bias);
+        matrix(lb, attention_part(lb, "k_proj"), key, hidden, &w->k, a->qkv_bias, &w->k_bias);
     if (a->keys == MT_KEYS_OWN)
-        matrix(lb, "self_attn.v_proj", key, hidden, &w->v, a->qkv_bias, &w->v_bias);
+        matrix(lb, attention_part(lb, "v_proj"), key, hidden, &w->v, a->qkv_bias, &w->v_bias);
 }
 
 static void bind_attention(layer_binder *lb, mt_layer_weights *w)
@@ -201,9 +209,74 @@ static void bind_short(layer_binder *lb, mt_layer_weights *w)
         w->mix_conv_bias = vector(lb, "conv.conv.bias", hidden);
 }
 
-static void bind_recurrent(layer_binder *lb, mt_layer_weights *w)
+/* Mamba2's convolution with its bias as the last row, its columns in the order of `mixed` in mixer.c: published are x,
+   B and C; here C comes first, then B, then x. */
+static const float *mamba_conv(layer_binder *lb, const char *name, mt_arena *arena)
 {
     const mt_state_shape *st = &lb->spec->state;
+    const size_t keys = st->key_heads * st->key_dim, values = st->value_heads * st->value_dim;
+    const size_t columns = 2 * keys + values;
+    char path[96];
+    snprintf(path, sizeof(path), "%s.bias", name);
+    const float *conv = mt_bind_conv(lb->b, layer_path(lb, name), columns, st->taps, &lb->channels_last);
+    const float *bias = lb->spec->mamba.conv_bias ? vector(lb, path, columns) : NULL;
+    float *out = conv ? mt_arena_alloc(arena, (st->taps + 1) * columns * sizeof(*out)) : NULL;
+    for (size_t t = 0; out && t <= st->taps; t++) {
+        const float *from = t < st->taps ? conv + t * columns : bias;
+        float *to = out + t * columns;
+        for (size_t i = 0; i < columns; i++)
+            to[i] = !from          ? 0
+                    : i < keys     ? from[values + keys + i]
+                    : i < 2 * keys ? from[values + i - keys]
+                                   : from[i - 2 * keys];
+    }
+    return out;
+}
+
+/* The rows of one projection: gates, then x, B and C, then time steps. */
+static void bind_mamba_in(layer_binder *lb, const char *name, mt_layer_weights *w)
+{
+    const mt_state_shape *st = &lb->spec->state;
+    const size_t values = st->value_heads * st->value_dim, mixed = values + 2 * st->key_heads * st->key_dim;
+    const float *bias = NULL;
+    mt_mat all = {0};
+    matrix(lb, name, values + mixed + st->value_heads, lb->spec->hidden, &all, lb->spec->mamba.in_bias, &bias);
+    if (!all.n)
+        return;
+    w->mix_z = mt_mat_rows(&all, 0, values);
+    w->mix_qkv = mt_mat_rows(&all, values, mixed);
+    w->mix_a = mt_mat_rows(&all, values + mixed, st->value_heads);
+    w->mix_z_bias = bias;
+    w->mix_in_bias = bias ? bias + values : NULL;
+    w->mix_a_bias = bias ? bias + values + mixed : NULL;
+}
+
+static void bind_mamba(layer_binder *lb, mt_layer_weights *w, mt_arena *arena)
+{
+    const mt_state_shape *st = &lb->spec->state;
+    const mt_mamba_spec *s = &lb->spec->mamba;
+    const char *module = lb->spec->names && lb->spec->names->mamba ? lb->spec->names->mamba : "mamba";
+    char name[64];
+#define PART(part) (snprintf(name, sizeof(name), "%s.%s", module, part), name)
+    bind_mamba_in(lb, PART("in_proj"), w);
+    matrix(lb, PART("out_proj"), lb->spec->hidden, st->value_heads * st->value_dim, &w->mix_out, s->out_bias,
+           &w->mix_out_bias);
+    w->mix_conv = mamba_conv(lb, PART("conv1d"), arena);
+    w->mix_rate = vector(lb, PART("A_log"), st->value_heads);
+    w->mix_bias = vector(lb, PART("dt_bias"), st->value_heads);
+    w->mix_skip = vector(lb, PART("D"), st->value_heads);
+    if (s->norm)
+        w->mix_norm = vector(lb, PART("norm"), st->value_heads * st->value_dim);
+#undef PART
+}
+
+static void bind_recurrent(layer_binder *lb, mt_layer_weights *w, mt_arena *arena)
+{
+    const mt_state_shape *st = &lb->spec->state;
+    if (st->plain) {
+        bind_mamba(lb, w, arena);
+        return;
+    }
     if (st->key_dim == 0) {
         bind_short(lb, w);
         return;
@@ -221,20 +294,38 @@ static void bind_recurrent(layer_binder *lb, mt_layer_weights *w)
 /* The module of the expert that every row uses. */
 static const char *shared_name(layer_binder *lb)
 {
-    static const char *const names[] = {"mlp.shared_experts", "mlp.shared_mlp", "mlp.shared_expert"};
+    static const char *const names[] = {"mlp.shared_experts", "mlp.shared_mlp", "mixer.shared_experts",
+                                        "mlp.shared_expert"};
     char first[64];
     size_t i = 0;
     for (; i + 1 < MT_COUNT(names); i++) {
-        snprintf(first, sizeof(first), "%s.gate_proj", names[i]);
+        snprintf(first, sizeof(first), "%s.up_proj", names[i]);
         if (mt_bind_has(lb->b, layer_path(lb, first)))
             break;
     }
     return names[i];
 }
 
+/* Granite's, gate above up in one matrix. False: it is not there. */
+static bool bind_shared_joined(layer_binder *lb, mt_layer_weights *w)
+{
+    static const char joined[] = "shared_mlp.input_linear";
+    const size_t hidden = lb->spec->hidden, ffn = lb->layer->moe.shared_ffn;
+    mt_mat both;
+    if (!mt_bind_has(lb->b, layer_path(lb, joined)) ||
+        !mt_bind_matrix(lb->b, layer_path(lb, joined), 2 * ffn, hidden, &both))
+        return false;
+    w->shared_gate = mt_mat_rows(&both, 0, ffn);
+    w->shared_up = mt_mat_rows(&both, ffn, ffn);
+    plain(lb, "shared_mlp.output_linear", hidden, ffn, &w->shared_down);
+    return true;
+}
+
 static void bind_shared(layer_binder *lb, mt_layer_weights *w)
 {
     const size_t hidden = lb->spec->hidden, ffn = lb->layer->moe.shared_ffn;
+    if (bind_shared_joined(lb, w))
+        return;
     const char *module = shared_name(lb);
     char gate[64], up[64], down[64];
     snprintf(gate, sizeof(gate), "%s.gate_proj", module);
@@ -242,7 +333,8 @@ static void bind_shared(layer_binder *lb, mt_layer_weights *w)
     snprintf(down, sizeof(down), "%s.down_proj", module);
     if (lb->layer->moe.shared_gated)
         plain(lb, "mlp.shared_expert_gate", 1, hidden, &w->shared_router);
-    plain(lb, gate, ffn, hidden, &w->shared_gate);
+    if (!lb->layer->mlp.single)
+        plain(lb, gate, ffn, hidden, &w->shared_gate);
     plain(lb, up, ffn, hidden, &w->shared_up);
     plain(lb, down, hidden, ffn, &w->shared_down);
 }
@@ -266,6 +358,11 @@ static mt_tensor_names dense_names(layer_binder *lb)
 {
     static const char renamed[] = "feed_forward.gate_proj";
     mt_tensor_names names = names_of(lb->spec, lb->layer);
+    if (names.mlp && mt_bind_has(lb->b, layer_path(lb, usual.gate))) {
+        names.gate = usual.gate;
+        names.up = usual.up;
+        names.down = usual.down;
+    }
     if (names.mlp && mt_bind_has(lb->b, layer_path(lb, renamed))) {
         names.gate = renamed;
         names.up = "feed_forward.up_proj";
@@ -282,7 +379,8 @@ static void bind_dense(layer_binder *lb, mt_layer_weights *w)
     if (names.gate_up && mt_bind_has(lb->b, layer_path(lb, names.gate_up))) {
         bind_gate_up(lb, &names, w);
     } else {
-        matrix(lb, names.gate, mlp->ffn, hidden, &w->gate, mlp->bias, &w->gate_bias);
+        if (!mlp->single)
+            matrix(lb, names.gate, mlp->ffn, hidden, &w->gate, mlp->bias, &w->gate_bias);
         matrix(lb, names.up, mlp->ffn, hidden, &w->up, mlp->bias, &w->up_bias);
     }
     matrix(lb, names.down, hidden, mlp->ffn, &w->down, mlp->bias, &w->down_bias);
@@ -301,8 +399,10 @@ static const float *router_norm(layer_binder *lb, mt_arena *arena)
 
 static const char *router_name(layer_binder *lb)
 {
-    static const char *const names[] = {"router.proj",           "mlp.router",      "feed_forward.gate",
-                                        "block_sparse_moe.gate", "mlp.router.gate", "mlp.gate"};
+    static const char *const names[] = {"router.proj",       "mlp.router",
+                                        "feed_forward.gate", "block_sparse_moe.gate",
+                                        "mlp.router.gate",   "block_sparse_moe.router.layer",
+                                        "mixer.gate",        "mlp.gate"};
     size_t i = 0;
     while (i + 1 < MT_COUNT(names) && !mt_bind_has(lb->b, layer_path(lb, names[i])))
         i++;
@@ -383,8 +483,17 @@ static bool bind_sparse(layer_binder *lb, mt_layer_weights *w, mt_arena *arena, 
     w->expert_gate = mats;
     w->expert_up = mats + experts;
     w->expert_down = mats + 2 * experts;
-    mt_bind_experts(lb->b, at, experts, hidden, moe->ffn, moe->interleaved, w->expert_gate, w->expert_up,
-                    w->expert_down);
+    if (moe->latent) {
+        snprintf(at, sizeof(at), "%s.fc1_latent_proj", mlp);
+        plain(lb, at, moe->latent, hidden, &w->expert_in);
+        snprintf(at, sizeof(at), "%s.fc2_latent_proj", mlp);
+        plain(lb, at, hidden, moe->latent, &w->expert_out);
+        snprintf(at, sizeof(at), "%s%s", lb->prefix, mlp);
+    }
+    mt_bind_experts(lb->b, at, experts, moe->latent ? moe->latent : hidden, moe->ffn, moe->interleaved,
+                    lb->layer->mlp.single ? NULL : w->expert_gate, w->expert_up, w->expert_down);
+    if (lb->layer->mlp.single) /* experts have a gate on every device: here it is up itself */
+        memcpy(w->expert_gate, w->expert_up, experts * sizeof(*mats));
     bind_router(lb, w, arena);
     return !moe->bias || bind_expert_biases(lb, at, w, arena, err);
 }
@@ -401,13 +510,17 @@ static bool bind_layer(layer_binder *lb, mt_layer_weights *w, mt_arena *arena, m
 {
     bind_norms(lb, w);
     if (lb->layer->kind == MT_LAYER_RECURRENT)
-        bind_recurrent(lb, w);
+        bind_recurrent(lb, w, arena);
     else if (lb->layer->attn.latent.width)
         bind_latent(lb, w);
-    else
+    else if (lb->layer->kind == MT_LAYER_ATTENTION)
         bind_attention(lb, w);
+    if (lb->layer->paired)
+        bind_recurrent(lb, w, arena);
     if (lb->spec->aside)
         bind_aside(lb, w);
+    if (lb->layer->no_mlp)
+        return true;
     if (!lb->layer->sparse || lb->layer->beside)
         bind_dense(lb, w);
     if (!lb->layer->sparse)
@@ -421,8 +534,9 @@ static bool bind_layer(layer_binder *lb, mt_layer_weights *w, mt_arena *arena, m
    differs from the embedding, transformers uses it. Of two that are one, others keep the head alone. */
 static void bind_ends(mt_binder *b, mt_model_spec *spec, mt_model_weights *w)
 {
-    const bool lent = spec->tied && !mt_bind_has(b, "embed_tokens") && mt_bind_has(b, "lm_head");
-    mt_bind_matrix(b, lent ? "lm_head" : "embed_tokens", spec->vocab, spec->hidden, &w->embed);
+    const char *embed = spec->names && spec->names->embed ? spec->names->embed : "embed_tokens";
+    const bool lent = spec->tied && !mt_bind_has(b, embed) && mt_bind_has(b, "lm_head");
+    mt_bind_matrix(b, lent ? "lm_head" : embed, spec->vocab, spec->hidden, &w->embed);
     w->norm = mt_bind_vector(b, spec->names ? spec->names->norm : usual.norm, spec->hidden);
     if (spec->aside) {
         const size_t width = (size_t)spec->layers * spec->aside;
@@ -534,6 +648,18 @@ static bool bind_guess(layer_binder *lb, mt_model_spec *spec, mt_model_weights *
     return bind_layer(lb, g->layer, arena, err);
 }
 
+/* mlx-lm multiplies matrices of Falcon H1 by some of its factors as it converts them, and not by others. */
+static bool check_folded(const layer_binder *lb, const mt_model_spec *spec, mt_error *err)
+{
+    const bool folded = lb->channels_last && spec->state.plain && spec->layer[0].paired;
+    const bool factors = spec->embed_scale != 1 || spec->logit_scale != 0 || spec->mamba.factor[0] != 1 ||
+                         spec->layer[0].mlp.gate != 0 || spec->layer[0].attn.result != 0;
+    return !folded || !factors ||
+           mt_fail(err, MT_E_UNSUPPORTED,
+                   "this is MLX's conversion of a model with factors on its matrices, some of which the conversion has "
+                   "multiplied in; take the original");
+}
+
 /* Reports missing tensors, unless another error came before. */
 static bool finish(mt_binder *b, bool ok, mt_bind_cost *cost, mt_error *err)
 {
@@ -592,5 +718,5 @@ bool mt_model_bind(mt_model_weights *weights, mt_model_spec *spec, const mt_chec
     /* Converters to MLX transpose the convolution and add 1 to the norms' weights, always both. */
     if (lb.channels_last)
         spec->norm_offset = 0;
-    return finish(lb.b, ok, &weights->cost, err) && check_layers(spec, weights, err);
+    return finish(lb.b, ok && check_folded(&lb, spec, err), &weights->cost, err) && check_layers(spec, weights, err);
 }

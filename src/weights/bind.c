@@ -19,8 +19,13 @@
 #include "weights/bind_internal.h"
 
 /* Prefixes of the text model's tensors in known files, the longer ones first. */
-static const char *const prefixes[] = {
-    "model.text_model.", "model.language_model.", "language_model.model.", "model.", "language_model.", ""};
+static const char *const prefixes[] = {"model.text_model.",
+                                       "model.language_model.",
+                                       "language_model.model.",
+                                       "model.",
+                                       "language_model.",
+                                       "backbone.",
+                                       ""};
 
 /* Names of the output head, which is beside the text model or above it. */
 static const char *const heads[] = {"lm_head", "language_model.lm_head", "model.lm_head",

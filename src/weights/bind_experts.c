@@ -4,6 +4,8 @@
      switch_mlp.gate_proj       [E, I, H]     stacked
      experts.gate_up_proj       [E, 2I, H]    stacked, gate above up
      experts.gate_up_proj       [E, H, 2I]    the same transposed: gate left of up; repacked, as kernels read rows
+     input_linear               [E, 2I, H]    Granite's name of experts.gate_up_proj; output_linear is its down_proj
+     switch_mlp.fc1, fc2        [E, I, H]     stacked, of experts without a gate
 
    Where rows are interleaved, gate and up are each every second row of one matrix.
 
@@ -21,7 +23,8 @@ typedef struct layer {
     char name[MT_BIND_NAME]; /* the module that contains the experts */
     size_t experts, hidden, inner;
     bool interleaved;
-    mt_mat *gate, *up, *down; /* [experts] */
+    mt_mat *gate, *up, *down; /* [experts]; gate NULL: they have none */
+    const char *gate_up_name, *up_name, *down_name;
 } layer;
 
 typedef enum fit { FIT_NONE = 0, FIT_ROWS = 1, FIT_TRANSPOSED = 2, FIT_BOTH = 3 } fit;
@@ -146,7 +149,7 @@ static void divide(const layer *l, size_t e, const mt_mat *both)
 
 static bool fused(const layer *l, bool transposed)
 {
-    static const char whole[] = "gate_up_proj";
+    const char *whole = l->gate_up_name;
     size_t i = l->inner, h = l->hidden;
     char name[MT_BIND_NAME];
     mt_mat first;
@@ -171,17 +174,17 @@ static bool fused(const layer *l, bool transposed)
 
 static bool bind_fused(const layer *l)
 {
-    fit both = fit_of(l, "gate_up_proj", 2 * l->inner, l->hidden), down = fit_of(l, "down_proj", l->hidden, l->inner);
+    fit both = fit_of(l, l->gate_up_name, 2 * l->inner, l->hidden), down = fit_of(l, l->down_name, l->hidden, l->inner);
     bool ok = fused(l, is_transposed(both, down));
-    return stacked(l, "down_proj", l->hidden, l->inner, is_transposed(down, both), l->down) && ok;
+    return stacked(l, l->down_name, l->hidden, l->inner, is_transposed(down, both), l->down) && ok;
 }
 
 static bool bind_stacked(const layer *l)
 {
     size_t i = l->inner, h = l->hidden;
-    bool ok = stacked(l, "gate_proj", i, h, fit_of(l, "gate_proj", i, h) == FIT_TRANSPOSED, l->gate);
-    ok = stacked(l, "up_proj", i, h, fit_of(l, "up_proj", i, h) == FIT_TRANSPOSED, l->up) && ok;
-    return stacked(l, "down_proj", h, i, fit_of(l, "down_proj", h, i) == FIT_TRANSPOSED, l->down) && ok;
+    bool ok = !l->gate || stacked(l, "gate_proj", i, h, fit_of(l, "gate_proj", i, h) == FIT_TRANSPOSED, l->gate);
+    ok = stacked(l, l->up_name, i, h, fit_of(l, l->up_name, i, h) == FIT_TRANSPOSED, l->up) && ok;
+    return stacked(l, l->down_name, h, i, fit_of(l, l->down_name, h, i) == FIT_TRANSPOSED, l->down) && ok;
 }
 
 static bool bind_each(const layer *l)
@@ -193,10 +196,10 @@ static bool bind_each(const layer *l)
             const char *part;
             size_t n, k;
             mt_mat *out;
-        } parts[] = {{plain ? "w1" : "gate_proj", l->inner, l->hidden, &l->gate[e]},
+        } parts[] = {{plain ? "w1" : "gate_proj", l->inner, l->hidden, l->gate ? &l->gate[e] : NULL},
                      {plain ? "w3" : "up_proj", l->inner, l->hidden, &l->up[e]},
                      {plain ? "w2" : "down_proj", l->hidden, l->inner, &l->down[e]}};
-        for (size_t p = 0; p < MT_COUNT(parts); p++) {
+        for (size_t p = l->gate ? 0 : 1; p < MT_COUNT(parts); p++) {
             char name[MT_BIND_NAME];
             snprintf(name, sizeof(name), "%.*s.%zu.%s", (int)(MT_BIND_NAME - 64), l->name, e, parts[p].part);
             ok = mt_bind_module(l->b, name, 0, parts[p].n, parts[p].k, parts[p].out) && ok;
@@ -217,8 +220,19 @@ static bool bind_layout(layer *l, const char *path)
             return bind_each(l);
         if (mt_binder_any(l->b, l->name, ".gate_up_proj"))
             return bind_fused(l);
-        if (mt_binder_any(l->b, l->name, ".gate_proj"))
+        if (mt_binder_any(l->b, l->name, l->gate ? ".gate_proj" : ".up_proj"))
             return bind_stacked(l);
+        if (!l->gate && mt_binder_any(l->b, l->name, ".fc1")) {
+            l->up_name = "fc1";
+            l->down_name = "fc2";
+            return bind_stacked(l);
+        }
+    }
+    if (mt_binder_any(l->b, base, ".input_linear")) {
+        snprintf(l->name, sizeof(l->name), "%.*s", (int)(MT_BIND_NAME - 64), base);
+        l->gate_up_name = "input_linear";
+        l->down_name = "output_linear";
+        return bind_fused(l);
     }
     char wanted[MT_SHAPE_TEXT];
     snprintf(wanted, sizeof(wanted), "%zu experts of [%zu, %zu]", l->experts, l->inner, l->hidden);
@@ -236,8 +250,12 @@ bool mt_bind_experts(mt_binder *b, const char *path, size_t experts, size_t hidd
                .interleaved = interleaved,
                .gate = gate,
                .up = up,
-               .down = down};
-    memset(gate, 0, experts * sizeof(*gate));
+               .down = down,
+               .gate_up_name = "gate_up_proj",
+               .up_name = "up_proj",
+               .down_name = "down_proj"};
+    if (gate)
+        memset(gate, 0, experts * sizeof(*gate));
     memset(up, 0, experts * sizeof(*up));
     memset(down, 0, experts * sizeof(*down));
     return bind_layout(&l, path);

@@ -82,24 +82,48 @@ static void wrap(mt_config *c, mt_arena *arena)
     qsort(c->children, c->count, sizeof(*c->children), by_key);
 }
 
-/* Whether parsing stopped at NaN or Infinity, which Python writes and jansson refuses. */
+/* Whether parsing stopped at NaN, which Python writes and jansson refuses. */
 static bool at_no_number(const char *text, size_t len, int position)
 {
     size_t end = position > 0 ? (size_t)position : 0, begin = end > 9 ? end - 9 : 0;
     end = end + 9 < len ? end + 9 : len;
-    return begin < end &&
-           (memmem(text + begin, end - begin, "NaN", 3) || memmem(text + begin, end - begin, "Infinity", 8));
+    return begin < end && memmem(text + begin, end - begin, "NaN", 3);
+}
+
+/* The text with a number larger than any setting in the place of Infinity, which Python writes as a bound that there is
+   not (time_step_limit); NULL: it has none. */
+static char *without_infinity(const char *text, size_t len)
+{
+    static const char word[] = "Infinity", number[] = "1e308   ";
+    char *out = NULL;
+    bool quoted = false;
+    for (size_t i = 0; i < len; i++) {
+        if (quoted && text[i] == '\\')
+            i++;
+        else if (text[i] == '"')
+            quoted = !quoted;
+        else if (!quoted && len - i >= sizeof(word) - 1 && memcmp(text + i, word, sizeof(word) - 1) == 0) {
+            if (!out)
+                out = memcpy(mt_alloc(len), text, len);
+            memcpy(out + i, number, sizeof(number) - 1);
+        }
+    }
+    return out;
 }
 
 static json_t *load(const char *text, size_t len, mt_error *err)
 {
     json_error_t why;
     json_t *root = json_loadb(text, len, JSON_DECODE_INT_AS_REAL, &why);
+    char *finite = root ? NULL : without_infinity(text, len);
+    if (finite)
+        root = json_loadb(finite, len, JSON_DECODE_INT_AS_REAL, &why);
+    mt_free(finite);
     if (root)
         return root;
     if (at_no_number(text, len, why.position))
-        mt_fail(err, MT_E_INVALID,
-                "line %d holds NaN or Infinity, which JSON does not have; write null or a number there", why.line);
+        mt_fail(err, MT_E_INVALID, "line %d holds NaN, which JSON does not have; write null or a number there",
+                why.line);
     else
         mt_fail(err, MT_E_INVALID, "line %d is not valid JSON: %s", why.line, why.text);
     return NULL;

@@ -18,7 +18,7 @@ typedef struct harness {
     bool all;    /* go on where one has failed */
     bool quick;  /* few trials, nothing large */
     bool itself; /* the device is compared with itself, to see which kernels it launches: results are not checked */
-    bool latents;
+    bool latents, plain;
     bool sm90; /* the definition adds as tensor cores of sm_90, so that nothing may differ */
     mt_numerics numerics;
     const char *against; /* what it is held to: "cpu", but for who only wants to see what is launched */
@@ -356,7 +356,7 @@ static size_t run_checks(harness *h, const device_check *checks, size_t number)
 {
     for (const device_check *c = checks; c->name; c++, number++) {
         bool ok = true;
-        if (!wants(h, c->name, number) || (c->latent && !h->latents))
+        if (!wants(h, c->name, number) || (c->latent && !h->latents) || (c->plain && !h->plain))
             continue;
         const size_t trials = h->trials ? h->trials : !h->quick ? USUAL_TRIALS : c->quick ? c->quick : QUICK_TRIALS;
         for (size_t t = 0; (ok || h->all) && t < trials; t++)
@@ -420,6 +420,21 @@ static bool keeps_latents(mt_device *dev)
     return kept;
 }
 
+/* The same of plain states, Mamba2's. */
+static bool keeps_plain_states(mt_device *dev)
+{
+    const mt_state_shape shape = {
+        .layers = 1, .key_heads = 1, .value_heads = 1, .key_dim = 8, .value_dim = 8, .taps = 2, .plain = true};
+    mt_error err;
+    mt_device_enter(dev);
+    mt_set *set = mt_set_new(dev);
+    const bool kept = mt_state_reserve(set, mt_state_new(set, &shape, 1), 1, &err);
+    mt_set_free(set);
+    if (!kept)
+        printf("%s\n", err.text);
+    return kept;
+}
+
 /* What is computed by the CPU, for the backend lacks it. */
 static void list_lacking(const mt_device *dev)
 {
@@ -456,6 +471,7 @@ static bool check_device(harness *h, const char *name, size_t threads, mt_precis
         printf("held to: %s\n", mt_device_name(h->defined));
     list_lacking(h->tested);
     h->latents = keeps_latents(h->tested);
+    h->plain = keeps_plain_states(h->tested);
     h->itself = strcmp(name, h->against) == 0 && mt_device_apart(h->tested);
     size_t number = 1;
     for (size_t g = 0; g < MT_COUNT(groups); g++)

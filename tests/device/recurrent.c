@@ -1,5 +1,5 @@
-/* GatedDeltaNet: units are sequences that go through two steps, the first of which may end with guesses, some of which
-   the second takes. */
+/* GatedDeltaNet and Mamba2: units are sequences that go through two steps, the first of which may end with guesses,
+   some of which the second takes. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -41,8 +41,12 @@ static void run_delta(run *r, layer *l, const mt_columns qkv[3], mt_tensor *x, m
 {
     const mt_state_shape *s = &l->shape;
     const size_t share = s->value_heads / s->key_heads, step = l->together ? 2 * share : share;
-    mt_op_gates(r->dev, gates, (mt_columns){a, 0, step},
-                (mt_columns){l->together ? a : b, l->together ? share : 0, step}, s->key_heads, l->rate, l->bias, rows);
+    if (s->plain)
+        mt_op_time_steps(r->dev, gates, b, l->rate, l->bias, 0.01f, 4, rows);
+    else
+        mt_op_gates(r->dev, gates, (mt_columns){a, 0, step},
+                    (mt_columns){l->together ? a : b, l->together ? share : 0, step}, s->key_heads, l->rate, l->bias,
+                    rows);
     mt_op_delta(r->dev, y, l->states, 1, x, gates);
     mt_op_remember(r->dev, l->states, 1, qkv, x, gates);
     mt_op_gated_norm(r->dev, y, (mt_columns){z, 0, share * s->value_dim}, s->key_heads, l->norm, 1e-6f, rows);
@@ -99,7 +103,7 @@ static void step(run *r, layer *l, const mt_span *spans, const size_t *from)
     mt_free(none);
 }
 
-static void open_layer(run *r, layer *l)
+static void open_layer(run *r, layer *l, bool plain)
 {
     static const size_t dims[] = {8, 16, 32, 48, 128, 128, 128};
     mt_error err;
@@ -113,10 +117,11 @@ static void open_layer(run *r, layer *l)
         l->shape.key_dim = l->shape.value_dim = 128;
         l->shape.taps = 4;
     }
-    if (!usual && below(r, 4) == 0) { /* a convolution alone */
+    if (!usual && !plain && below(r, 4) == 0) { /* a convolution alone */
         l->shape.key_heads = 1;
         l->shape.key_dim = 0;
     }
+    l->shape.plain = plain;
     l->shape.value_heads = l->shape.key_heads * (usual ? 2 : 1 + below(r, 3));
     l->keys = l->shape.key_heads * l->shape.key_dim;
     l->values = l->shape.value_heads * l->shape.value_dim;
@@ -124,8 +129,8 @@ static void open_layer(run *r, layer *l)
     l->states = mt_state_new(r->set, &l->shape, SEQUENCES);
     const bool held = mt_state_reserve(r->set, l->states, 3 * SEQUENCES, &err);
     (void)held;
-    l->conv = mt_tensor_new(r->set, l->shape.taps, l->columns);
-    write_positions(r, l->conv, 0, 9, 1000, 0, l->shape.taps, l->columns);
+    l->conv = mt_tensor_new(r->set, l->shape.taps + l->shape.plain, l->columns);
+    write_positions(r, l->conv, 0, 9, 1000, 0, l->shape.taps + l->shape.plain, l->columns);
     float *rate = mt_alloc_array(l->shape.value_heads, sizeof(*rate));
     fill(r, 10, 0, rate, l->shape.value_heads);
     for (size_t i = 0; i < l->shape.value_heads; i++)
@@ -157,7 +162,7 @@ static void open_products(run *r, layer *l)
     }
 }
 
-static void recurrence(run *r)
+static void recur(run *r, bool plain)
 {
     layer l = {0};
     sequence s[SEQUENCES];
@@ -165,7 +170,7 @@ static void recurrence(run *r)
     mt_piece pieces[SEQUENCES][2];
     size_t from[SEQUENCES] = {0};
     uint32_t row = 0;
-    open_layer(r, &l);
+    open_layer(r, &l, plain);
     open_products(r, &l);
     say(r, "%zu/%zu heads of %zu/%zu, %zu taps, from %zu%s%s%s", l.shape.key_heads, l.shape.value_heads,
         l.shape.key_dim, l.shape.value_dim, l.shape.taps, l.hidden, l.together ? " together" : "",
@@ -203,5 +208,17 @@ static void recurrence(run *r)
     r->filled = r->units * 2 * ROWS * l.values;
 }
 
+static void recurrence(run *r)
+{
+    recur(r, false);
+}
+
+static void plain_recurrence(run *r)
+{
+    recur(r, true);
+}
+
 const device_check recurrent_checks[] = {
-    {.name = "op_conv op_gates op_delta op_remember op_gated_norm", .fn = recurrence, .units = SEQUENCES}, {0}};
+    {.name = "op_conv op_gates op_delta op_remember op_gated_norm", .fn = recurrence, .units = SEQUENCES},
+    {.name = "op_conv op_time_steps op_delta op_remember", .fn = plain_recurrence, .units = SEQUENCES, .plain = true},
+    {0}};

@@ -138,5 +138,17 @@ def devices_that_pages_name_are_there():
     assert not wrong, "\n".join(wrong)
 
 
+@test
+def the_table_of_families_has_all_and_no_others():
+    """docs/models.md names the types of `config.json` that src/models/family.h lists."""
+    listed = read("src/models/family.h").split("#define MT_FAMILIES(X)")[1].split("#define MT_FAMILY(")[0]
+    families = set(re.findall(r"\bX\((\w+)\)", listed))
+    supported = read("docs/models.md").split("## What is supported")[1].split("### Weights")[0]
+    rows = [line.split("|")[2] for line in supported.splitlines() if line.startswith("| ")][1:]
+    named = {name for cell in rows for name in re.findall(r"`(\w+)`", cell)}
+    inner = {name for name in families if name.endswith("_text") and name.removesuffix("_text") in named}
+    assert len(families) > 40 and families - inner <= named <= families, (families - inner) ^ named
+
+
 if __name__ == "__main__":
     SUITE.main()

@@ -35,7 +35,7 @@ static void check_conv(check *c)
 }
 
 /* Keys of length one and decays below one keep the state from growing without bound. */
-static mt_delta delta_data(check *c, size_t tokens, size_t dk, size_t n, check_data kind)
+static mt_delta delta_data(check *c, size_t tokens, size_t dk, size_t n, check_data kind, bool plain)
 {
     const size_t stride = 2 * dk + n + 3;
     float *rows = filled(c, tokens * stride, kind),
@@ -44,7 +44,8 @@ static mt_delta delta_data(check *c, size_t tokens, size_t dk, size_t n, check_d
         gates[i] = (float)check_below(c, 1025) / 1024;
     for (size_t t = 0; t < tokens; t++)
         c->ref->scale(rows + t * stride + dk, 0.5f / (float)dk, rows + t * stride + dk, dk);
-    return (mt_delta){.tokens = tokens,
+    return (mt_delta){.plain = plain,
+                      .tokens = tokens,
                       .dk = dk,
                       .n = n,
                       .q = rows,
@@ -70,10 +71,10 @@ static mt_delta rest(const mt_delta *d, size_t begin)
     return r;
 }
 
-static void delta_case(check *c, size_t tokens, size_t dk, size_t n, check_data kind, bool from_zeros)
+static void delta_case(check *c, size_t tokens, size_t dk, size_t n, check_data kind, bool from_zeros, bool plain)
 {
     const size_t size = dk * COLUMNS, out = tokens * (n + 1), cut = check_below(c, tokens + 1);
-    mt_delta d = delta_data(c, tokens, dk, n, kind);
+    mt_delta d = delta_data(c, tokens, dk, n, kind, plain);
     float *from = filled(c, size, kind), *want = filled(c, size, kind), *got = filled(c, size, kind);
     float *want_o = check_alloc(c, out * sizeof(*want_o), 4), *got_o = check_alloc(c, out * sizeof(*got_o), 4);
     for (size_t i = 0; i < dk; i++)
@@ -87,8 +88,8 @@ static void delta_case(check *c, size_t tokens, size_t dk, size_t n, check_data 
     if (from_zeros || cut > 0)
         c->k->delta(got, from_zeros ? NULL : got, &first);
     c->k->delta(got, got, &second);
-    check_f32(c, want_o, got_o, tokens, n, n + 1, "tokens=%zu cut=%zu dk=%zu n=%zu data=%s", tokens, cut, dk, n,
-              check_data_name(kind));
+    check_f32(c, want_o, got_o, tokens, n, n + 1, "tokens=%zu cut=%zu dk=%zu n=%zu data=%s plain=%d", tokens, cut, dk,
+              n, check_data_name(kind), plain);
     check_f32(c, want, got, dk, COLUMNS, COLUMNS, "state tokens=%zu cut=%zu dk=%zu n=%zu data=%s", tokens, cut, dk, n,
               check_data_name(kind));
     check_release(c);
@@ -101,7 +102,8 @@ static void check_recurrence(check *c)
         for (size_t k = 0; k < sizeof(keys) / sizeof(*keys); k++)
             for (size_t n = 0; n < sizeof(columns) / sizeof(*columns); n++)
                 for (size_t t = 0; t < sizeof(tokens) / sizeof(*tokens); t++)
-                    delta_case(c, tokens[t], keys[k], columns[n], kind, (n + t) % 3 == 0);
+                    for (int plain = 0; plain < 2; plain++)
+                        delta_case(c, tokens[t], keys[k], columns[n], kind, (n + t) % 3 == 0, plain);
 }
 
 void check_delta(check *c)

@@ -25,7 +25,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 BOUND = {"reference": 0.002, "fast": 0.12}
-RECURRENT = ("qwen3_next", "qwen3_5_text", "qwen3_5_moe_text")
+RECURRENT = ("qwen3_next", "qwen3_5_text", "qwen3_5_moe_text", "granitemoehybrid", "nemotron_h", "falcon_h1")
 TOP = 20
 SECONDS = 120  # for one prompt
 
@@ -154,8 +154,9 @@ def options_of(description, folder):
 def compare_all(options, compare_one):
     """The exit status, after all folders that the options name."""
     folders = sorted(file.parent for file in options.dir.glob("*/oracle.json") if options.filter in file.parent.name)
-    if any(word.startswith("cuda") for word in [*options.extra, os.environ.get("MOTET_DEVICE", "")]):  # latent attention is not computed there
-        folders = [folder for folder in folders if "kv_lora_rank" not in (folder / "config.json").read_text()]
+    if any(word.startswith("cuda") for word in [*options.extra, os.environ.get("MOTET_DEVICE", "")]):  # latent attention and Mamba2 are not computed there
+        configs = {folder: (folder / "config.json").read_text() for folder in folders}
+        folders = [folder for folder in folders if "kv_lora_rank" not in configs[folder] and "mamba_" not in configs[folder]]
     return compare_folders(options, folders, compare_one)
 
 

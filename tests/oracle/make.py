@@ -49,7 +49,8 @@ def make_candidate(spec, config, seed, folder):
     record.load(model, layouts.restore(folder, shapes))
     rng = np.random.Generator(np.random.Philox(seed + 1000))
     vocab = config.get("text_config", config)["vocab_size"]
-    lengths = (*LENGTHS, LONG) if spec.family in families.HYBRIDS + families.SHORT else LENGTHS
+    recurrent = (*families.HYBRIDS, *families.MAMBAS, *families.SHORT)
+    lengths = (*LENGTHS, LONG) if spec.family in recurrent and spec.family != "nemotron_h" else LENGTHS
     prompts = [rng.integers(0, vocab, n).tolist() for n in lengths]
     records = [record.continuation(model, ids, LONG_STEPS if len(ids) == LONG else STEPS) for ids in prompts]
     group = 32 if spec.layout.mlx or spec.layout.packed else 0

@@ -269,6 +269,7 @@ static double activate(const mt_glu *g, double gate, double up)
     case MT_ACT_QUICK_GELU: return gate * sigmoid(1.702 * gate) * up;
     case MT_ACT_GELU: return gate * 0.5 * erfc(-gate / sqrt(2)) * up;
     case MT_ACT_NONE: return gate * up;
+    case MT_ACT_RELU: return fmax(gate, 0) * up;
     case MT_ACT_GELU_TANH: break;
     }
     return 0.5 * gate * (1 + tanh(0.7978845608028654 * (gate + 0.044715 * gate * gate * gate))) * up;

@@ -234,6 +234,46 @@ static void hybrids_have_three_recurrent_layers_to_one(void **state)
     assert_true(s.layer[0].moe.routing.renormalise);
 }
 
+static void mamba_stands_between_attention_alone_or_beside_it(void **state)
+{
+    mt_model_spec s;
+    (void)state;
+    assert_string_equal(read_spec("{\"model_type\":\"granitemoehybrid\",\"hidden_size\":64,\"num_hidden_layers\":3,"
+                                  "\"layer_types\":[\"mamba\",\"attention\",\"mamba\"],\"num_attention_heads\":4,"
+                                  "\"mamba_n_heads\":8,\"mamba_d_head\":\"auto\",\"num_local_experts\":0,"
+                                  "\"time_step_limit\":[0.001,Infinity],\"shared_intermediate_size\":96}",
+                                  &s),
+                        "");
+    assert_int_equal(s.state.layers, 2);
+    assert_true(s.state.plain && s.mamba.norm && s.mamba.groups == 1 && s.mamba.conv_bias);
+    assert_int_equal(s.state.value_dim, 16);
+    assert_true(s.mamba.low == 0.001f && isinf(s.mamba.high));
+    assert_int_equal(s.layer[1].attn.rope, MT_NO_ROPE);
+    assert_true(!s.layer[0].sparse && s.layer[0].mlp.ffn == 96);
+    assert_string_equal(
+        read_spec("{\"model_type\":\"nemotron_h\",\"hybrid_override_pattern\":\"ME*-M\","
+                  "\"num_hidden_layers\":5,\"moe_latent_size\":64,\"n_routed_experts\":16,\"n_group\":4}",
+                  &s),
+        "");
+    assert_int_equal(s.layers, 5);
+    assert_int_equal(s.state.layers, 2);
+    assert_true(s.layer[0].no_mlp && s.layer[2].no_mlp && s.layer[2].kind == MT_LAYER_ATTENTION);
+    assert_true(s.layer[1].sparse && s.layer[1].kind == MT_LAYER_ALONE && s.layer[1].moe.latent == 64);
+    assert_true(!s.layer[3].sparse && s.layer[3].mlp.single && s.layer[3].mlp.glu.act == MT_ACT_RELU);
+    assert_int_equal(s.layer[1].moe.routing.groups, 4);
+    assert_string_equal(read_spec("{\"model_type\":\"nemotron_h\",\"hybrid_override_pattern\":\"M*X\","
+                                  "\"num_hidden_layers\":3}",
+                                  &s),
+                        "layer 2 is of no kind that is known: mamba, attention, moe and mlp, or M, *, E and -");
+    assert_string_equal(read_spec("{\"model_type\":\"falcon_h1\",\"num_hidden_layers\":2,\"mamba_d_ssm\":1536,"
+                                  "\"mamba_n_heads\":24,\"ssm_multipliers\":[1,2,3,4,5],\"ssm_in_multiplier\":0.5}",
+                                  &s),
+                        "");
+    assert_true(s.layer[1].paired && s.layer[1].state_slot == 1 && s.layer[1].slot == 1);
+    assert_int_equal(s.state.value_dim, 64);
+    assert_true(s.mamba.factor[1] == 1 && s.mamba.factor[4] == 2.5f && !s.mamba.norm);
+}
+
 static void of_two_rope_keys_the_older_counts(void **state)
 {
     mt_model_spec s;
@@ -863,6 +903,7 @@ static const struct CMUnitTest tests[] = {
     TEST(experts_that_see_fill_in_what_is_missing),
     TEST(gemma_reads_its_text_config),
     TEST(hybrids_have_three_recurrent_layers_to_one),
+    TEST(mamba_stands_between_attention_alone_or_beside_it),
     TEST(gpt_oss_has_windows_sinks_and_biases),
     TEST(gpt_oss_without_scaling_has_the_published_one),
     TEST(lfm2_has_experts),

@@ -44,6 +44,10 @@ static void activate(const mt_kernels *k, mt_activation act, float *x, size_t n)
     case MT_ACT_GELU_TANH: k->gelu_mul(x, x, ones, n); break;
     case MT_ACT_SILU: k->silu_mul(x, x, ones, n); break;
     case MT_ACT_NONE: break;
+    case MT_ACT_RELU:
+        for (size_t j = 0; j < n; j++)
+            x[j] = x[j] < 0 ? 0 : x[j]; /* NaN stays NaN */
+        break;
     }
 }
 

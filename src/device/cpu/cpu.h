@@ -85,9 +85,9 @@ struct mt_states {
     size_t blocks;      /* blocks of MT_DELTA_COLUMNS columns of a head's matrix */
     size_t conv, layer; /* floats of the convolution's inputs, padded; floats of a layer */
     size_t slots;
-    float *data, *zeros; /* zeros: [columns] */
-    size_t memo_row;     /* floats of [inputs of the convolution | its results | decay and beta of each value head] */
-    float *memo;         /* [memo][layer][row] */
+    float *data, *zeros, *ones; /* zeros, ones: [columns]; ones only where states are plain */
+    size_t memo_row; /* floats of [inputs of the convolution | its results | decay and beta of each value head] */
+    float *memo;     /* [memo][layer][row] */
     float *room; /* [threads][room_each]: a block of a state and its output, for guesses, whose states are dropped */
     size_t room_each;
 };

@@ -1,5 +1,5 @@
-/* GatedDeltaNet: the convolution before it, the recurrence, the norm behind it, and their states. Where states have no
-   keys (key_dim 0), the convolution is all.
+/* GatedDeltaNet and Mamba2: the convolution before them, the recurrence, the norm behind it, and their states. Where
+   states have no keys (key_dim 0), the convolution is all. Mamba2's states are plain ones (mt_state_shape).
 
    A row of the convolution needs the taps - 1 rows before it, from the batch or the span's state, so rows can be
    divided freely. The recurrence takes a span's tokens in order; heads, and blocks of their columns, are independent.
@@ -27,7 +27,7 @@ typedef struct recurrent {
     const mt_batch *batch;
     size_t key_heads;
     size_t blocks; /* blocks of columns in one item */
-    float eps;
+    float eps, low, high;
 } recurrent;
 
 static const float *columns_of(const mt_columns *c, size_t row, size_t head)
@@ -65,6 +65,10 @@ mt_states *mt_cpu_state_new(mt_set *set, const mt_state_shape *shape, size_t mem
     assert(shape->value_heads % shape->key_heads == 0 && shape->taps >= 2 && shape->taps <= MT_LIMIT_CONV_TAPS);
     measure(st, shape);
     st->zeros = mt_cpu_alloc(set, st->columns * sizeof(*st->zeros));
+    if (shape->plain)
+        st->ones = mt_cpu_alloc(set, st->columns * sizeof(*st->ones));
+    for (size_t i = 0; st->ones && i < st->columns; i++)
+        st->ones[i] = 1;
     st->memo_row = mt_cpu_up(2 * st->columns + 2 * shape->value_heads, MT_LANES);
     st->memo = mt_cpu_alloc(set, memos * shape->layers * MT_LIMIT_MEMO_ROWS * st->memo_row * sizeof(*st->memo));
     st->room_each = (shape->key_dim + 1) * MT_DELTA_COLUMNS;
@@ -167,10 +171,11 @@ static void convolve(const recurrent *op, const mt_span *span, size_t row, size_
 {
     const section s = section_of(op->st, i);
     const size_t taps = op->st->shape.taps, at = s.first + head * s.width;
-    const float *x[MT_LIMIT_CONV_TAPS];
+    const float *x[MT_LIMIT_CONV_TAPS + 1];
     for (size_t j = 0; j < taps; j++)
         x[j] = input(op, span, (ptrdiff_t)(row - span->row + j) - (ptrdiff_t)(taps - 1), i, head);
-    op->dev->k.conv(mt_cpu_row(op->y, row) + at, x, op->w->data + at, op->w->stride, taps, width);
+    x[taps] = op->st->ones; /* of a bias, which is one more tap */
+    op->dev->k.conv(mt_cpu_row(op->y, row) + at, x, op->w->data + at, op->w->stride, op->w->rows, width);
 }
 
 static void normalise(const recurrent *op, float *x, float scale)
@@ -198,7 +203,7 @@ static void conv_row(void *ctx, size_t row, size_t worker)
         return;
     float *q = mt_cpu_row(op->y, row), *k = q + s->key_heads * s->key_dim;
     mt_cpu_activate(&op->dev->k, MT_ACT_SILU, q, op->y->cols);
-    for (size_t g = 0; g < s->key_heads; g++) {
+    for (size_t g = 0; g < s->key_heads && !s->plain; g++) {
         normalise(op, q + g * s->key_dim, 1 / sqrtf((float)s->key_dim));
         normalise(op, k + g * s->key_dim, 1);
     }
@@ -235,7 +240,8 @@ void mt_cpu_op_conv(mt_device *dev, mt_tensor *y, mt_states *state, size_t layer
                     const mt_tensor *w)
 {
     const mt_batch *batch = &dev->batch;
-    assert(batch->rows <= y->rows && y->cols == state->columns && w->cols == y->cols && w->rows == state->shape.taps);
+    assert(batch->rows <= y->rows && y->cols == state->columns && w->cols == y->cols &&
+           w->rows == state->shape.taps + state->shape.plain);
     recurrent op = {.dev = dev, .st = state, .layer = layer, .y = y, .w = w, .in = in, .batch = batch};
     mt_cpu_run(dev, conv_row, &op, batch->rows, 8 * batch->rows * y->cols);
     mt_cpu_run(dev, keep_span, &op, batch->spans, batch->spans * y->cols);
@@ -286,6 +292,33 @@ void mt_cpu_op_gates(mt_device *dev, mt_tensor *gates, mt_columns a, mt_columns 
     mt_cpu_run(dev, gates_row, &op, m, 16 * m * gates->cols);
 }
 
+/* Decay and step of row i, see mt_op_time_steps. */
+static void time_steps_row(void *ctx, size_t i, size_t worker)
+{
+    (void)worker;
+    const recurrent *op = ctx;
+    const mt_kernels *k = &op->dev->k;
+    const size_t n = op->rate->cols;
+    const float *x = mt_cpu_row(op->x, i);
+    float *decay = mt_cpu_row(op->y, i), *s = decay + n, *room = s + n;
+    for (size_t h = 0; h < n; h++)
+        decay[h] = x[h] + op->w->data[h];
+    softplus(k, decay, decay, s, room, n);
+    for (size_t h = 0; h < n; h++) {
+        s[h] = decay[h] < op->low ? op->low : decay[h] > op->high ? op->high : decay[h];
+        decay[h] = s[h] * -op->rate->data[h];
+    }
+    k->exp(decay, decay, n);
+}
+
+void mt_cpu_op_time_steps(mt_device *dev, mt_tensor *gates, const mt_tensor *x, const mt_tensor *rate,
+                          const mt_tensor *bias, float low, float high, size_t m)
+{
+    assert(m <= gates->rows && gates->cols == 3 * rate->cols && bias->cols == rate->cols && x->cols == rate->cols);
+    recurrent op = {.dev = dev, .y = gates, .x = x, .rate = rate, .w = bias, .low = low, .high = high};
+    mt_cpu_run(dev, time_steps_row, &op, m, 16 * m * gates->cols);
+}
+
 /* ---- the recurrence ---- */
 
 /* Repeats what right guesses of the step before did to the state. */
@@ -311,7 +344,8 @@ static void run_block(const recurrent *op, const mt_span *span, size_t head, siz
     const size_t column = block * MT_DELTA_COLUMNS, left = s->value_dim - column;
     const size_t offset = op->st->conv + (head * op->st->blocks + block) * s->key_dim * MT_DELTA_COLUMNS;
     const float *from = span->state == MT_NO_PAGE ? NULL : slot_of(op, span->state) + offset;
-    const mt_delta nowhere = {.dk = s->key_dim,
+    const mt_delta nowhere = {.plain = s->plain,
+                              .dk = s->key_dim,
                               .n = left < MT_DELTA_COLUMNS ? left : MT_DELTA_COLUMNS,
                               .o = room + s->key_dim * MT_DELTA_COLUMNS};
     size_t row = span->row;

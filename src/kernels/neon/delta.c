@@ -1,5 +1,5 @@
-/* The recurrence of GatedDeltaNet on NEON. A state is read and written once a token: the pass that writes the state of
-   token t also computes what token t + 1 needs from it. */
+/* The recurrence of GatedDeltaNet and Mamba2 on NEON. A state is read and written once a token: the pass that writes
+   the state of token t also computes what token t + 1 needs from it. */
 #include "kernels/levels.h"
 #include "kernels/neon/math.h"
 
@@ -73,23 +73,31 @@ MT_INLINE void write_state(const step *s, const float32x4_t d[REGS], float32x4_t
     }
 }
 
-static void run(float *to, const float *from, const mt_delta *d)
+/* What a token adds to the state, for each element of its key. */
+MT_INLINE void find_change(float32x4_t change[REGS], const mt_delta *d, const float32x4_t m[REGS], size_t t, bool plain)
+{
+    const float *v = d->v + t * d->stride, decay = d->decay[t * d->gate_stride], beta = d->beta[t * d->gate_stride];
+    MT_UNROLL
+    for (int r = 0; r < REGS; r++) {
+        const float32x4_t x = vld1q_f32(v + 4 * r);
+        change[r] = vmulq_n_f32(plain ? x : vfmaq_n_f32(x, m[r], -decay), beta);
+    }
+}
+
+MT_INLINE void run(float *to, const float *from, const mt_delta *d, bool plain)
 {
     float32x4_t m[REGS], o[REGS], change[REGS];
-    read_state(m, from, d->k, d->dk);
+    read_state(m, from, d->k, plain ? 0 : d->dk);
     for (size_t t = 0; t < d->tokens; t++, from = to) {
-        const float *v = d->v + t * d->stride, decay = d->decay[t * d->gate_stride], beta = d->beta[t * d->gate_stride];
         const step s = {.to = to,
                         .from = from,
                         .q = d->q + t * d->stride,
                         .k = d->k + t * d->stride,
                         .next = d->k + (t + 1) * d->stride,
                         .dk = d->dk,
-                        .decay = decay};
-        MT_UNROLL
-        for (int r = 0; r < REGS; r++)
-            change[r] = vmulq_n_f32(vfmaq_n_f32(vld1q_f32(v + 4 * r), m[r], -decay), beta);
-        if (t + 1 < d->tokens)
+                        .decay = d->decay[t * d->gate_stride]};
+        find_change(change, d, m, t, plain);
+        if (!plain && t + 1 < d->tokens)
             write_state(&s, change, o, m, true);
         else
             write_state(&s, change, o, m, false);
@@ -107,5 +115,8 @@ void mt_delta_neon(float *to, const float *from, const mt_delta *d)
     }
     if (!from)
         from = memset(to, 0, d->dk * COLUMNS * sizeof(*to));
-    run(to, from, d);
+    if (d->plain)
+        run(to, from, d, true);
+    else
+        run(to, from, d, false);
 }

@@ -1,4 +1,4 @@
-/* GatedDeltaNet in portable C: the convolution and the recurrence. */
+/* GatedDeltaNet and Mamba2 in portable C: the convolution and the recurrence. */
 #include <string.h>
 
 #include "kernels/levels.h"
@@ -22,11 +22,11 @@ static void step(float *to, const float *from, const mt_delta *d, size_t t)
     const float *q = d->q + t * d->stride, *k = d->k + t * d->stride, *v = d->v + t * d->stride;
     const float decay = d->decay[t * d->gate_stride], beta = d->beta[t * d->gate_stride];
     float m[COLUMNS] = {0}, o[COLUMNS] = {0};
-    for (size_t i = 0; i < d->dk; i++)
+    for (size_t i = 0; i < d->dk && !d->plain; i++)
         for (size_t c = 0; c < COLUMNS; c++)
             m[c] = fmaf(from[i * COLUMNS + c], k[i], m[c]);
     for (size_t c = 0; c < COLUMNS; c++)
-        m[c] = c < d->n ? beta * fmaf(-decay, m[c], v[c]) : 0.0f;
+        m[c] = c < d->n ? beta * (d->plain ? v[c] : fmaf(-decay, m[c], v[c])) : 0.0f;
     for (size_t i = 0; i < d->dk; i++)
         for (size_t c = 0; c < COLUMNS; c++) {
             const float s = c < d->n ? fmaf(k[i], m[c], decay * from[i * COLUMNS + c]) : 0.0f;

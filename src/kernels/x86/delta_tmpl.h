@@ -1,5 +1,5 @@
-/* The recurrence of GatedDeltaNet. A state is read and written once a token: the pass that writes the state of token t
-   also computes what token t + 1 needs from it. */
+/* The recurrence of GatedDeltaNet and Mamba2. A state is read and written once a token: the pass that writes the
+   state of token t also computes what token t + 1 needs from it. */
 #include "kernels/levels.h"
 #include "kernels/x86/math.h"
 
@@ -56,23 +56,30 @@ MT_INLINE void write_state(const step *s, const vf d[REGS], vf o[REGS], vf m[REG
     }
 }
 
-static void run(float *to, const float *from, const mt_delta *d)
+/* What a token adds to the state, for each element of its key. */
+MT_INLINE void find_change(vf change[REGS], const mt_delta *d, const vf m[REGS], size_t t, bool plain)
+{
+    const float *v = d->v + t * d->stride;
+    const vf decay = vf_set1(-d->decay[t * d->gate_stride]), beta = vf_set1(d->beta[t * d->gate_stride]);
+    MT_UNROLL
+    for (size_t r = 0; r < REGS; r++)
+        change[r] = vf_mul(beta, plain ? vf_load(v + VL * r) : vf_fma(decay, m[r], vf_load(v + VL * r)));
+}
+
+MT_INLINE void run(float *to, const float *from, const mt_delta *d, bool plain)
 {
     vf m[REGS], o[REGS], change[REGS];
-    read_state(m, from, d->k, d->dk);
+    read_state(m, from, d->k, plain ? 0 : d->dk);
     for (size_t t = 0; t < d->tokens; t++, from = to) {
-        const float *v = d->v + t * d->stride, decay = d->decay[t * d->gate_stride], beta = d->beta[t * d->gate_stride];
         const step s = {.to = to,
                         .from = from,
                         .q = d->q + t * d->stride,
                         .k = d->k + t * d->stride,
                         .next = d->k + (t + 1) * d->stride,
                         .dk = d->dk,
-                        .decay = decay};
-        MT_UNROLL
-        for (size_t r = 0; r < REGS; r++)
-            change[r] = vf_mul(vf_set1(beta), vf_fma(vf_set1(-decay), m[r], vf_load(v + VL * r)));
-        if (t + 1 < d->tokens)
+                        .decay = d->decay[t * d->gate_stride]};
+        find_change(change, d, m, t, plain);
+        if (!plain && t + 1 < d->tokens)
             write_state(&s, change, o, m, true);
         else
             write_state(&s, change, o, m, false);
@@ -90,5 +97,8 @@ void MT_LEVEL(delta)(float *to, const float *from, const mt_delta *d)
     }
     if (!from)
         from = memset(to, 0, d->dk * COLUMNS * sizeof(*to));
-    run(to, from, d);
+    if (d->plain)
+        run(to, from, d, true);
+    else
+        run(to, from, d, false);
 }

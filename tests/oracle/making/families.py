@@ -49,6 +49,9 @@ CLASSES = {
     "hy_v3": "HYV3Config",
     "deepseek_v3": "DeepseekV3Config",
     "glm4_moe_lite": "Glm4MoeLiteConfig",
+    "granitemoehybrid": "GraniteMoeHybridConfig",
+    "nemotron_h": "NemotronHConfig",
+    "falcon_h1": "FalconH1Config",
 }
 GEMMAS = ("gemma2", "gemma3_text")  # norms follow sublayers too
 GEMMA4 = ("gemma4_text", "gemma4_unified_text")  # there as well, but norms have no 1
@@ -57,14 +60,15 @@ HYBRIDS = ("qwen3_next", "qwen3_5_text", "qwen3_5_moe_text")  # recurrent layers
 GLM = ("glm4v_text", "glm_ocr_text", "glm4")  # norms of their own behind sublayers
 BEHIND = ("olmo2", "olmo3", "exaone4")  # norms behind sublayers and none in front
 LATENT = ("deepseek_v3", "glm4_moe_lite", "mistral4")  # attention over latents
-SIGMOIDS = ("glm4v_moe_text", "glm4_moe", "minimax_m2", "hy_v3", *LATENT[:2])  # of the router
+SIGMOIDS = ("glm4v_moe_text", "glm4_moe", "minimax_m2", "hy_v3", "nemotron_h", *LATENT[:2])  # of the router
+MAMBAS = ("granitemoehybrid", "nemotron_h", "falcon_h1")  # recurrent layers beside attention, too
 SHORT = ("lfm2", "lfm2_moe")  # convolutions beside attention
 MIXTURES = ("qwen3_moe", "qwen3_next", "qwen3_5_moe_text", "gpt_oss", "lfm2_moe", "olmoe", "ernie4_5_moe", "mixtral")
-MIXTURES += ("minimax_m2", "hy_v3", "glm4_moe", "qwen2_moe", *LATENT)
+MIXTURES += ("minimax_m2", "hy_v3", "glm4_moe", "qwen2_moe", "nemotron_h", *LATENT)
 
 
 def is_mixture(family, settings):
-    return family in MIXTURES or settings.get("enable_moe_block", False)
+    return family in MIXTURES or settings.get("enable_moe_block", False) or family == "granitemoehybrid" and settings["num_local_experts"] > 0
 
 
 OFFSET = ("gemma", *GEMMAS, *HYBRIDS)  # norms multiply by 1 + w
@@ -139,6 +143,15 @@ def published_lfm2(config):
     return dict(sorted(config.items()))
 
 
+def _published_nemotron(config):
+    """A letter for each layer."""
+    letters = {"mamba": "M", "moe": "E", "attention": "*", "mlp": "-"}
+    types = config.pop("layers_block_type", None) or config.pop("layer_types")
+    config.pop("layer_types", None)
+    pattern = "".join(letters[kind] for kind in types)
+    return dict(sorted({**config, "hybrid_override_pattern": pattern, "num_hidden_layers": len(types)}.items()))
+
+
 PARTIAL = ("phi3", "glm", "glm4", "glm4_moe")  # which part of a head turns stands beside the scaling
 
 
@@ -158,6 +171,8 @@ def published(config):
         return _published_hybrid(config)
     config.pop("transformers_version", None)
     config["torch_dtype"] = config.pop("dtype")
+    if config["model_type"] == "nemotron_h":
+        return _published_nemotron(config)
     rope = config.pop("rope_parameters")
     if config["model_type"] in PARTIAL:
         rope = dict(rope)
@@ -172,7 +187,7 @@ def published(config):
         config["rope_scaling"]["rope_type"] = config["rope_scaling"].pop("type")
     if config["model_type"] == "gpt_oss":
         return dict(sorted({**config, "experts_per_token": config["num_experts_per_tok"], "swiglu_limit": 7.0}.items()))
-    if config["model_type"] == "exaone4":  # its published configs have both
+    if config["model_type"] in ("exaone4", *MAMBAS):  # their published configs have both
         return dict(sorted(config.items()))
     layer_types = config.pop("layer_types", None)
     if config["model_type"] == "gemma3_text":
@@ -194,7 +209,8 @@ def check_same(config, folder):
         dropped += ("architectures", "full_attention_interval", "partial_rotary_factor")
         dropped += ("experts_per_token", "swiglu_limit", "full_attn_idxs")
         config = {k: v for k, v in config.items() if k not in dropped and "sliding_window_pattern" not in k}
-        config["rope_parameters"] = {k: v for k, v in config["rope_parameters"].items() if k != "type"}
+        if "rope_parameters" in config:
+            config["rope_parameters"] = {k: v for k, v in config["rope_parameters"].items() if k != "type"}
         return config
 
     read = json.loads(transformers.AutoConfig.from_pretrained(folder).to_json_string())
@@ -224,6 +240,9 @@ GAIN = {  # standard deviation times sqrt(inputs); inputs have a root mean squar
     "in_proj_a": 1.0,
     "in_proj_ba": 1.0,
     "in_proj": 1.0,
+    "input_linear": 1.3,
+    "fc1_latent_proj": 1.0,
+    "layer": 4.5,  # Granite's router
     "w1": 1.3,
     "w3": 1.3,
     "shared_expert_gate": 1.5,
@@ -238,7 +257,7 @@ def tied(config):
 
 
 def _logits_divisor(config):
-    return config.get("logits_scaling", 1) / config.get("logit_scale", 1)
+    return config.get("logits_scaling", 1) / config.get("logit_scale", 1) / config.get("lm_head_multiplier", 1)
 
 
 def _embedding_spread(config):
@@ -254,13 +273,15 @@ def _stream_spread(config):
     return _embedding_spread(config) * config.get("embedding_multiplier", 1) / config.get("residual_multiplier", 1)
 
 
-def _gain(part, config):
+def _gain(name, part, config):
     """The last matrix of a sublayer sets how much it adds, unless a norm follows that does (Gemma)."""
-    if part not in ("o_proj", "out_proj", "down_proj", "w2"):
+    if part == "down_proj" and config.get("moe_latent_size") and "experts" in name and "shared" not in name:
+        return 0.5  # what fc2_latent_proj reads
+    if part not in ("o_proj", "out_proj", "down_proj", "w2", "output_linear", "fc2_latent_proj"):
         return 1.5 if part == "gate" and config["model_type"] in SIGMOIDS else GAIN[part]
     if config["model_type"] in (*GEMMAS, *GEMMA4, *GLM, *BEHIND):
         return 1.0
-    return _stream_spread(config) * (MLP if part in ("down_proj", "w2") else ATTENTION)
+    return _stream_spread(config) * (MLP if part in ("down_proj", "w2", "output_linear", "fc2_latent_proj") else ATTENTION)
 
 
 def _norm_centre(name, shape, config):
@@ -288,7 +309,7 @@ def _norm_centre(name, shape, config):
 
 def _draw_norm(name, shape, config, rng):
     weight = _norm_centre(name, shape, config) * (1 + 0.2 * rng.standard_normal(shape))
-    if name in ("model.norm.weight", "model.embedding_norm.weight") and tied(config):
+    if name in ("model.norm.weight", "model.embedding_norm.weight", "model.norm_f.weight", "model.final_layernorm.weight") and tied(config):
         weight *= rng.choice([-1, 1], shape)  # else a tied head mostly repeats the token it just read
     return weight - 1 if config["model_type"] in OFFSET and "linear_attn" not in name else weight
 
@@ -346,20 +367,22 @@ def _draw(name, shape, config, rng):
         return drawn
     if ".mlp.experts." in name and config["model_type"] == "gpt_oss" or name.endswith("sinks"):
         return _draw_gpt_oss(name.rsplit(".", 1)[-1], shape, config, rng)
-    if re.search(r"norm(_[12])?\.weight$", name):
+    if re.search(r"norm(_[12f])?\.weight$", name):
         return _draw_norm(name, shape, config, rng)
     if name.endswith(("conv1d.weight", "conv.conv.weight", "A_log", "dt_bias")):
         return _draw_recurrent(name.removesuffix(".weight").rsplit(".", 1)[-1], shape, rng)
     part = name.removesuffix(".weight").rsplit(".", 1)[-1]
+    if part == "D":
+        return 1 + 0.5 * rng.standard_normal(shape)
     if part in ("e_score_correction_bias", "expert_bias"):
         return rng.standard_normal(shape) * 0.1
     if name.endswith(".bias"):
         return rng.standard_normal(shape) * (0.1 if "o_proj" in name or "down_proj" in name else 0.3)
-    if part == "embed_tokens":
+    if part in ("embed_tokens", "embeddings"):
         return rng.standard_normal(shape) * _embedding_spread(config)
     if part == "lm_head":
         return rng.standard_normal(shape) * LOGIT_SPREAD * _logits_divisor(config) * shape[1] ** -0.5
-    return rng.standard_normal(shape) * _gain(part, config) * shape[-1] ** -0.5
+    return rng.standard_normal(shape) * _gain(name, part, config) * shape[-1] ** -0.5
 
 
 def draw(config, shapes, seed):

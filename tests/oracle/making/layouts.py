@@ -84,22 +84,61 @@ def _unstack(name, tensor):
     if name.endswith("gate_up_proj"):
         gate, up = _halves(tensor)
         return prefix, {"gate_proj": gate, "up_proj": up}
-    return prefix, {"down_proj": tensor}
+    return prefix, {name.rsplit(".", 1)[1]: tensor}
 
 
 def _is_experts(name):
-    return re.search(r"\.experts\.(gate_up|down)_proj(_bias)?$", name) is not None
+    return re.search(r"\.experts\.(gate_up|up|down)_proj(_bias)?$", name) is not None
 
 
 def _stacked(prefix):
     """What MLX calls the module of a layer's experts, which stand in the MLP or, Gemma 4's, beside it."""
-    if prefix.endswith((".mlp.experts", ".feed_forward.experts", ".block_sparse_moe.experts")):
+    if prefix.endswith((".mlp.experts", ".feed_forward.experts", ".block_sparse_moe.experts", ".mixer.experts")):
         return prefix.removesuffix("experts") + "switch_mlp"
     return f"{prefix}.switch_glu"
 
 
 # LFM2's experts have names of their own, as its MLPs have; MLX gives both the usual ones. Mixtral's and MiniMax's, too.
 LETTERS = {"gate_proj": "w1", "up_proj": "w3", "down_proj": "w2"}
+
+
+UNGATED = {"up_proj": "fc1", "down_proj": "fc2"}  # of MLX's Nemotron
+
+
+def _switch_part(prefix, part):
+    return UNGATED[part] if prefix.endswith(".mixer.experts") else part
+
+
+def _granite_to_mlx(tensors):
+    """Gate and up of Granite's experts apart; of its MLP too, where that is alone."""
+    out, experts = {}, any(".block_sparse_moe." in name for name in tensors)
+    for name, tensor in tensors.items():
+        layer = name.split(".block_sparse_moe.")[0].split(".shared_mlp.")[0]
+        if name.endswith("block_sparse_moe.input_linear.weight"):
+            gate, up = _halves(tensor)
+            out.update({f"{layer}.block_sparse_moe.switch_mlp.{part}.weight": t for part, t in (("gate_proj", gate), ("up_proj", up))})
+        elif name.endswith("block_sparse_moe.output_linear.weight"):
+            out[f"{layer}.block_sparse_moe.switch_mlp.down_proj.weight"] = tensor
+        elif name.endswith("shared_mlp.input_linear.weight") and not experts:
+            gate, up = np.split(tensor, 2)
+            out.update({f"{layer}.mlp.{part}.weight": t for part, t in (("gate_proj", gate), ("up_proj", up))})
+        elif name.endswith("shared_mlp.output_linear.weight") and not experts:
+            out[f"{layer}.mlp.down_proj.weight"] = tensor
+        else:
+            out[name] = tensor
+    return out
+
+
+def _granite_from_mlx(name, tensors):
+    """The tensor of that name, put together; None: it is none of these."""
+    for joined, module in (("block_sparse_moe.", "block_sparse_moe.switch_mlp."), ("shared_mlp.", "mlp.")):
+        stem = name.split(joined)[0] + module
+        if name.endswith(joined + "output_linear.weight"):
+            return tensors.get(stem + "down_proj.weight")
+        if name.endswith(joined + "input_linear.weight") and stem + "gate_proj.weight" in tensors:
+            parts = [tensors[f"{stem}{part}.weight"] for part in ("gate_proj", "up_proj")]
+            return np.concatenate(parts, parts[0].ndim - 2)
+    return None
 
 
 def _part(prefix, part):
@@ -126,6 +165,8 @@ def _modules(names, config):
         return {name.replace(".mlp.", ".block_sparse_moe."): name for name in names}
     if kind == "ernie4_5_moe":
         return {name.replace(".gate.moe_statics.", ".moe_statics."): name for name in names}
+    if kind == "nemotron_h":
+        return {name.replace("model.", "backbone.", 1): name for name in names}
     if kind == "hy_v3":
         return {_of_hunyuan(name): name for name in names}
     return {name: name for name in names}
@@ -206,8 +247,8 @@ def _is_recurrent(names):
 
 
 def _is_short(names):
-    """Convolutions and no more; their norms have no 1 to be added."""
-    return any(name.endswith("conv.conv.weight") for name in names)
+    """Convolutions and no more, or Mamba2; their norms have no 1 to be added."""
+    return any(name.endswith(("conv.conv.weight", ".D")) for name in names)
 
 
 def _to_mlx(tensors):
@@ -264,7 +305,7 @@ def _rename(tensors, layout, config):
         elif layout.mlx:
             prefix, parts = _unstack(name, tensor)
             for part, value in parts.items():
-                out[f"{_stacked(prefix)}.{part}.weight"] = value
+                out[f"{_stacked(prefix)}.{_switch_part(prefix, part)}.weight"] = value
         elif layout.experts == "split":
             prefix, parts = _unstack(name, tensor)
             for part, value in parts.items():
@@ -272,7 +313,7 @@ def _rename(tensors, layout, config):
                 out.update({f"{prefix}.{i}.{named}.weight": expert for i, expert in enumerate(value)})
         else:
             out[name] = tensor.swapaxes(1, 2) if layout.experts == "transposed" else tensor
-    return out
+    return _granite_to_mlx(out) if layout.mlx else out
 
 
 def _rename_back(tensors, shapes):
@@ -285,6 +326,10 @@ def _rename_back(tensors, shapes):
             tensor = tensors[found]
             out[name] = tensor if tensor.shape == shape else tensor.swapaxes(1, 2)
             continue
+        joined = _granite_from_mlx(name, tensors)
+        if joined is not None:
+            out[name] = joined
+            continue
         if _is_gpt_oss(shapes):
             out[name] = _gpt_oss_from_mlx(name, tensors)
             continue
@@ -292,15 +337,16 @@ def _rename_back(tensors, shapes):
         switch = _stacked(prefix)
 
         def stacked(projection):
-            if f"{switch}.{projection}.weight" in tensors:
-                return tensors[f"{switch}.{projection}.weight"]
+            switched = f"{switch}.{_switch_part(prefix, projection)}.weight"
+            if switched in tensors:
+                return tensors[switched]
             named = _part(prefix, projection)
             return np.stack([tensors[f"{prefix}.{i}.{named}.weight"] for i in range(shape[0])])
 
         if part == "gate_up_proj":
             out[name] = np.concatenate([stacked("gate_proj"), stacked("up_proj")], 1)
         else:
-            out[name] = stacked("down_proj")
+            out[name] = stacked(part)
     for name, shape in shapes.items():
         assert out[name].shape == shape, (name, out[name].shape, shape)
     return out

@@ -171,6 +171,73 @@ def granite(hidden=64, inter=128, layers=2, heads=4, kv=2, vocab=128, **more):
     return _shape(hidden, inter, layers, heads, kv, vocab, **{**defaults, **more})
 
 
+def granite_hybrid(hidden=64, inter=32, layers=4, attend=(2,), heads=4, kv=2, vocab=256, mamba=(4, 1, 24), experts=0, top=3, **more):
+    """mamba: heads, groups and the width of a state."""
+    factors = {"embedding_multiplier": 3.0, "attention_multiplier": 0.3, "residual_multiplier": 0.6, "logits_scaling": 4.0}
+    defaults = {
+        "tie_word_embeddings": True,
+        "mamba_n_heads": mamba[0],
+        "mamba_n_groups": mamba[1],
+        "mamba_d_state": mamba[2],
+        "mamba_chunk_size": 64,
+        "num_local_experts": experts,
+        "num_experts_per_tok": top if experts else 0,
+        "shared_intermediate_size": 96,
+        "layer_types": ["attention" if i in attend else "mamba" for i in range(layers)],
+        "position_embedding_type": "nope",
+        **factors,
+        **rope(1e4),
+    }
+    return _shape(hidden, inter, layers, heads, kv, vocab, **{**defaults, **more})
+
+
+def nemotron_h(hidden=64, inter=128, pattern="M-M*EM", heads=4, kv=2, vocab=256, mamba=(6, 2, 24, 16), experts=6, top=2, moe_inter=48, **more):
+    """mamba: heads, groups, the width of a state, that of a head."""
+    kinds = {"M": "mamba", "E": "moe", "*": "attention", "-": "mlp"}
+    settings = _shape(hidden, inter, len(pattern), heads, kv, vocab, head_dim=16)
+    settings.pop("num_hidden_layers")
+    return {
+        **settings,
+        "layers_block_type": [kinds[letter] for letter in pattern],
+        "mamba_num_heads": mamba[0],
+        "n_groups": mamba[1],
+        "ssm_state_size": mamba[2],
+        "mamba_head_dim": mamba[3],
+        "n_routed_experts": experts,
+        "num_experts_per_tok": top,
+        "moe_intermediate_size": moe_inter,
+        "moe_shared_expert_intermediate_size": 96,
+        "routed_scaling_factor": 1.5,
+        "chunk_size": 320,  # transformers joins chunks of this family wrongly (5.12.1): all prompts fit into one
+        **more,
+    }
+
+
+def falcon_h1(hidden=64, inter=128, layers=2, heads=4, kv=2, vocab=256, mamba=(6, 2, 24, 16), **more):
+    """mamba: heads, groups, the width of a state, that of a head."""
+    defaults = {
+        "tie_word_embeddings": False,
+        "mamba_n_heads": mamba[0],
+        "mamba_n_groups": mamba[1],
+        "mamba_d_state": mamba[2],
+        "mamba_d_head": mamba[3],
+        "mamba_d_ssm": mamba[0] * mamba[3],
+        "mamba_chunk_size": 64,
+        "head_dim": 16,
+        "embedding_multiplier": 2.5,
+        "lm_head_multiplier": 0.25,
+        "attention_in_multiplier": 1.2,
+        "attention_out_multiplier": 0.8,
+        "key_multiplier": 0.7,
+        "ssm_in_multiplier": 1.25,
+        "ssm_out_multiplier": 0.6,
+        "ssm_multipliers": [0.7, 0.9, 1.3, 0.8, 1.2],
+        "mlp_multipliers": [0.8, 1.4],
+        **rope(1e5),
+    }
+    return _shape(hidden, inter, layers, heads, kv, vocab, **{**defaults, **more})
+
+
 def phi3(hidden=64, inter=128, layers=2, heads=4, kv=2, vocab=128, **more):
     defaults = {"original_max_position_embeddings": 2048, **rope(1e4, partial_rotary_factor=1.0)}
     return _shape(hidden, inter, layers, heads, kv, vocab, **{**defaults, **more})

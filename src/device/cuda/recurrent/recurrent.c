@@ -50,6 +50,14 @@ void mt_cuda_op_gates(mt_device *dev, mt_tensor *gates, mt_columns a, mt_columns
     mt_cuda_launch(dev, MT_K_gates, m, 1, 1, THREADS, 0, &p);
 }
 
+/* mt_cuda_state_reserve refuses the states that this is for. */
+void mt_cuda_op_time_steps(mt_device *dev, mt_tensor *gates, const mt_tensor *x, const mt_tensor *rate,
+                           const mt_tensor *bias, float low, float high, size_t m)
+{
+    (void)gates, (void)x, (void)rate, (void)bias, (void)low, (void)high, (void)m;
+    mt_cuda_refuse(dev, "Mamba2");
+}
+
 void mt_cuda_op_delta(mt_device *dev, mt_tensor *y, mt_states *states, size_t layer, const mt_tensor *x,
                       const mt_tensor *gates)
 {

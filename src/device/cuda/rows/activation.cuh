@@ -60,6 +60,7 @@ static __device__ inline float activate(float x, uint32_t act)
     case MT_ACT_GELU_TANH: return mt_gelu1(x) * 1.0f;
     case MT_ACT_QUICK_GELU: return x * mt_sigmoid1(1.702f * x);
     case MT_ACT_NONE: return x;
+    case MT_ACT_RELU: return x < 0 ? 0.0f : x;
     }
     return gelu(x);
 }
