@@ -2,6 +2,7 @@
 // two tabs, drafts, the keyboard.
 
 import assert from "node:assert/strict";
+import {execFileSync} from "node:child_process";
 import http from "node:http";
 import {
     accessible,
@@ -23,9 +24,9 @@ import {
     visit,
 } from "./common.mjs";
 
-const {replay_url: REPLAY} = settings;
+const {box_url: BOX, replay_url: REPLAY, root} = settings;
 
-/** Puts files on the page as a drop does: [{name, type, text}] or pictures of so many pixels a side. */
+/** Puts files on the page as a drop does: [{name, type, text or base64}], or pictures of so many pixels a side. */
 function drop(tab, files) {
     return tab.evaluate(async (all) => {
         const transfer = new DataTransfer();
@@ -38,6 +39,9 @@ function drop(tab, files) {
                 c.putImageData(noise, 0, 0);
                 const blob = await new Promise((resolve) => canvas.toBlob(resolve, each.type));
                 transfer.items.add(new File([blob], each.name, {type: each.type}));
+            } else if (each.base64) {
+                const bytes = Uint8Array.from(atob(each.base64), (c) => c.charCodeAt(0));
+                transfer.items.add(new File([bytes], each.name, {type: each.type}));
             } else {
                 transfer.items.add(new File([each.text], each.name, {type: each.type}));
             }
@@ -61,6 +65,20 @@ function listen(tab) {
 
 const attached = (tab, count) =>
     until(tab, (n) => document.querySelectorAll("#attachments li").length === n, count);
+
+test("the server reads a PDF, and the model sees its page", () =>
+    visit(BOX, async (tab) => {
+        const make = "import sys, pdfs; sys.stdout.buffer.write(pdfs.pages([pdfs.triangles(3)], box=(0, 0, 400, 400)))";
+        const pdf = execFileSync("python3", ["-c", make], {env: {...process.env, PYTHONPATH: `${root}/tests/media`}});
+        await set(tab, {temperature: "0"});
+        await drop(tab, [{name: "shapes.pdf", type: "application/pdf", base64: pdf.toString("base64")}]);
+        await attached(tab, 1);
+        await tab.locator("#attachments >> text=/[1-9]\\d* tokens/").waitFor();
+        await ask(tab, "How many triangles are there?");
+        await settled(tab, 2);
+        assert.match(await lastText(tab), /There are 3 triangles\./);
+        await tab.locator("#messages >> text=shapes.pdf").waitFor();
+    }));
 
 test("the server reads a document: its size is said, or why it cannot be read", () =>
     visit(REPLAY, async (tab, visitor) => {
