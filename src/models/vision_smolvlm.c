@@ -1,5 +1,6 @@
-/* The vision of SmolVLM and of Idefics3, from which it comes: SigLIP over squares. A picture is enlarged to whole tiles, cut into them, and shown whole, too.
-   SmolVLM also takes videos, whose frames are shown whole and described in words. */
+/* The vision of SmolVLM and of Idefics3, from which it comes: SigLIP over squares. A picture is enlarged to whole
+   tiles, cut into them, and shown whole, too. SmolVLM also takes videos, whose frames are shown whole and described in
+   words. */
 #include <math.h>
 
 #include "media/limits.h"

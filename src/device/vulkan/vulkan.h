@@ -8,10 +8,10 @@
 #include "device/vulkan/shaders.h"
 
 enum {
-    MT_VULKAN_STEP_WORDS = 1 << 20,  /* of the step's rows and page tables, at first */
-    MT_VULKAN_GROUPS = 65535,        /* most groups of a shader side by side: every driver runs so many */
-    MT_VULKAN_LISTS = 8,             /* lists of commands that may wait or run at once */
-    MT_VULKAN_COMMANDS = 64,         /* of a list, before it is submitted */
+    MT_VULKAN_STEP_WORDS = 1 << 20, /* of the step's rows and page tables, at first */
+    MT_VULKAN_GROUPS = 65535,       /* most groups of a shader side by side: every driver runs so many */
+    MT_VULKAN_LISTS = 8,            /* lists of commands that may wait or run at once */
+    MT_VULKAN_COMMANDS = 64,        /* of a list, before it is submitted */
     MT_VULKAN_STAGING = 8 << 20, /* bytes of memory through which the host writes, and of that through which it reads */
     MT_VULKAN_BLOCK = 32 << 20,  /* bytes that are allocated at once for small pieces of memory */
     MT_VULKAN_ALIGN = 256,       /* where a piece begins */
@@ -69,7 +69,7 @@ struct mt_device {
     /* working memory: rows packed for a product; the step's rows and page tables, and the host's copy of them */
     mt_memory *packed, *step;
     uint32_t *step_host;
-    size_t step_words; /* of both */
+    size_t step_words;   /* of both */
     size_t rows, most_k; /* rows: of the largest step; most_k: columns of the widest weight of codes */
     size_t batch_rows;
     bool follows; /* some of the step's tokens are chosen by the device */
