@@ -1,4 +1,4 @@
-/* Mistral, Ministral 3, Mistral 4, and Mistral 3, which is one of them with Pixtral's vision (vision_pixtral.c). */
+/* Mistral, Ministral 3, Mistral 4, Pixtral, and Mistral 3, which is one of them with Pixtral's vision (vision_pixtral.c). */
 #include <math.h>
 
 #include "models/family.h"
@@ -107,6 +107,10 @@ const mt_family mt_family_mistral4 = {.name = "mistral4",
                                                    .context = 1048576,
                                                    .eps = 1e-6},
                                       .read = read_mistral4};
+
+/* Of LLaVA's models those with Pixtral's tower are known, which mlx-vlm calls by that name. */
+const mt_family mt_family_llava = {.name = "llava", .vision = &mt_vision_llava, .beneath = {&mt_family_mistral}};
+const mt_family mt_family_pixtral = {.name = "pixtral", .vision = &mt_vision_llava, .beneath = {&mt_family_mistral}};
 
 const mt_family mt_family_mistral3 = {.name = "mistral3",
                                       .vision = &mt_vision_pixtral,

@@ -1,5 +1,5 @@
 /* Pixtral's vision, which Mistral 3 has: pictures keep their shape, and each row of tokens ends with a token of its
-   own. */
+   own. In Pixtral itself, which is published as LLaVA, a patch is a token. */
 #include <math.h>
 #include <string.h>
 
@@ -46,27 +46,45 @@ static bool read_theta(mt_vision_spec *v, const mt_config *c, mt_error *err)
     return mt_config_float(p && mt_config_has(p, "rope_theta") ? p : c, "rope_theta", 10000, 1, 1e12, &v->theta, err);
 }
 
-/* Reads what is beside vision_config: how patches become tokens. */
-static bool read_merger(mt_vision_spec *v, const mt_config *config, mt_error *err)
+/* Checks that tokens are made of the tower's last layer; usual: which layer they are made of where the config does not
+   say. */
+static bool check_layer(const mt_config *config, int64_t usual, mt_error *err)
 {
     int64_t layer;
     if (mt_config_array(config, "vision_feature_layer") > 0)
         return mt_fail(err, MT_E_UNSUPPORTED, "features of several layers of the tower are not supported");
-    if (!mt_config_int(config, "vision_feature_layer", -1, -MT_LIMIT_LAYERS, MT_LIMIT_LAYERS, &layer, err) ||
-        !mt_size_read(config, "spatial_merge_size", 2, 8, &v->merge, err))
+    if (!mt_config_int(config, "vision_feature_layer", usual, -MT_LIMIT_LAYERS, MT_LIMIT_LAYERS, &layer, err))
         return false;
-    if (layer != -1)
-        return mt_fail(err, MT_E_UNSUPPORTED, "\"vision_feature_layer\" is %d; only -1, the last one, is supported",
-                       (int)layer);
-    v->merge_bias = mt_config_bool(config, "multimodal_projector_bias", false);
-    return mt_tower_activation_read(config, "projector_hidden_act", "gelu", &v->merge_activation, err);
+    return layer == -1 || mt_fail(err, MT_E_UNSUPPORTED,
+                                  "\"vision_feature_layer\" is %d; only -1, the last one, is supported", (int)layer);
 }
 
-static bool read_tower(mt_vision_spec *v, const mt_model_spec *s, const mt_config *config, mt_arena *arena,
-                       mt_error *err)
+/* Reads what is beside vision_config: how patches become tokens. */
+static bool read_merger(mt_vision_spec *v, const mt_config *config, mt_error *err)
 {
-    const mt_config *c = mt_config_object(config, "vision_config");
-    (void)arena;
+    v->merge_bias = mt_config_bool(config, "multimodal_projector_bias", false);
+    return check_layer(config, -1, err) && mt_size_read(config, "spatial_merge_size", 2, 8, &v->merge, err) &&
+           mt_tower_activation_read(config, "projector_hidden_act", "gelu", &v->merge_activation, err);
+}
+
+/* The same of LLaVA's config, where a patch is a token. */
+static bool read_projector(mt_vision_spec *v, const mt_config *config, mt_error *err)
+{
+    const char *chosen = mt_config_string(config, "vision_feature_select_strategy", "default");
+    if (strcmp(chosen, "full") != 0)
+        return mt_fail(err, MT_E_UNSUPPORTED, "\"vision_feature_select_strategy\" is \"%.64s\"; full is known", chosen);
+    v->merge = 1;
+    v->merge_kind = MT_MERGE_MLP;
+    v->merge_bare = true;
+    v->middle = v->out;
+    v->merge_bias = mt_config_bool(config, "multimodal_projector_bias", true);
+    return check_layer(config, -2, err) &&
+           mt_tower_activation_read(config, "projector_hidden_act", "gelu", &v->merge_activation, err);
+}
+
+/* Reads the tower, but how patches become tokens. */
+static bool read_layers(mt_vision_spec *v, const mt_model_spec *s, const mt_config *c, mt_error *err)
+{
     *v = (mt_vision_spec){.frames = 1,
                           .out = s->hidden,
                           .eps = NORM_EPS,
@@ -77,7 +95,21 @@ static bool read_tower(mt_vision_spec *v, const mt_model_spec *s, const mt_confi
                           .merge_kind = MT_MERGE_INTERLEAVED,
                           .merge_eps = s->eps};
     return read_sizes(v, c, err) && read_theta(v, c, err) &&
-           mt_tower_activation_read(c, "hidden_act", "gelu", &v->activation, err) && read_merger(v, config, err);
+           mt_tower_activation_read(c, "hidden_act", "gelu", &v->activation, err);
+}
+
+static bool read_tower(mt_vision_spec *v, const mt_model_spec *s, const mt_config *config, mt_arena *arena,
+                       mt_error *err)
+{
+    (void)arena;
+    return read_layers(v, s, mt_config_object(config, "vision_config"), err) && read_merger(v, config, err);
+}
+
+static bool read_llava(mt_vision_spec *v, const mt_model_spec *s, const mt_config *config, mt_arena *arena,
+                       mt_error *err)
+{
+    (void)arena;
+    return read_layers(v, s, mt_config_object(config, "vision_config"), err) && read_projector(v, config, err);
 }
 
 static void bind(mt_tower_binder *t, mt_vision_weights *w)
@@ -85,9 +117,11 @@ static void bind(mt_tower_binder *t, mt_vision_weights *w)
     const mt_vision_spec *s = t->spec;
     mt_merger_weights *m = &w->merger;
     w->first_norm = mt_bind_vector(t->b, "vision.ln_pre", s->hidden);
-    m->norm = mt_bind_vector(t->b, "projector.norm", s->hidden);
-    mt_bind_matrix(t->b, "projector.patch_merger.merging_layer", s->hidden, (size_t)s->merge * s->merge * s->hidden,
-                   &m->join);
+    if (s->merge_kind == MT_MERGE_INTERLEAVED) {
+        m->norm = mt_bind_vector(t->b, "projector.norm", s->hidden);
+        mt_bind_matrix(t->b, "projector.patch_merger.merging_layer", s->hidden, (size_t)s->merge * s->merge * s->hidden,
+                       &m->join);
+    }
     mt_bind_matrix(t->b, "projector.linear_1", s->out, s->hidden, &m->up);
     mt_bind_matrix(t->b, "projector.linear_2", s->out, s->out, &m->down);
     if (s->merge_bias) {
@@ -185,22 +219,16 @@ static uint32_t row_tokens(const mt_processor *p, const mt_picture *picture)
     return picture->width / p->merge;
 }
 
-const mt_vision_family mt_vision_pixtral = {.types = {"pixtral"},
-                                            .read_tower = read_tower,
-                                            .names = {.patch = "vision.patch_conv",
-                                                      .layer = "vision.transformer.layers.",
-                                                      .norm1 = "attention_norm",
-                                                      .norm2 = "ffn_norm",
-                                                      .q = "attention.q_proj",
-                                                      .k = "attention.k_proj",
-                                                      .v = "attention.v_proj",
-                                                      .o = "attention.o_proj",
-                                                      .gate = "feed_forward.gate_proj",
-                                                      .up = "feed_forward.up_proj",
-                                                      .down = "feed_forward.down_proj"},
-                                            .bind = bind,
-                                            .read_processor = read_processor,
-                                            .image_id = 10,
-                                            .size = fit,
-                                            .text = text,
-                                            .run = row_tokens};
+#define NAMES                                                                                           \
+    {                                                                                                   \
+        .patch = "vision.patch_conv", .layer = "vision.transformer.layers.", .norm1 = "attention_norm", \
+        .norm2 = "ffn_norm", .q = "attention.q_proj", .k = "attention.k_proj", .v = "attention.v_proj", \
+        .o = "attention.o_proj", .gate = "feed_forward.gate_proj", .up = "feed_forward.up_proj",        \
+        .down = "feed_forward.down_proj"                                                                \
+    }
+#define PIXTRAL                                                                                                        \
+    .types = {"pixtral"}, .names = NAMES, .bind = bind, .read_processor = read_processor, .image_id = 10, .size = fit, \
+    .text = text, .run = row_tokens
+
+const mt_vision_family mt_vision_pixtral = {.read_tower = read_tower, PIXTRAL};
+const mt_vision_family mt_vision_llava = {.read_tower = read_llava, PIXTRAL};

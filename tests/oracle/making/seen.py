@@ -265,6 +265,8 @@ PIXTRAL = {
     "hidden_act": "silu",
     "merge": 2,
 }
+PIXTRAL_ALONE = {**{key: value for key, value in PIXTRAL.items() if key != "merge"}, "model_type": "pixtral"}
+PIXTRAL_ALONE |= {"layer": -1, "chosen": "full"}
 PIXTRAL_IMAGE = {**CLIP, "size": {"longest_edge": 96}, "patch_size": {"height": 8, "width": 8}}
 SMALL_MISTRAL = {"vocab": sight.VOCAB, "max_position_embeddings": 4096}
 MISTRAL3 = {**mistral(**SMALL_MISTRAL), "model_type": "mistral", "rms_norm_eps": 1e-3}
@@ -507,6 +509,8 @@ ALL = [
     ),
     Sighted("mistral3-mlx-4bit", "mistral3", MINISTRAL3, {**PIXTRAL, **WIDE_VISION}, PIXTRAL_IMAGE, None, MLX4),
     Sighted("mistral3-4-bf16", "mistral3", MISTRAL4, PIXTRAL, PIXTRAL_IMAGE, None, Layout(experts="fused"), published=False),
+    Sighted("pixtral-bf16", "llava", MISTRAL3, PIXTRAL_ALONE, PIXTRAL_IMAGE),
+    Sighted("pixtral-mlx-4bit", "llava", MISTRAL3, {**PIXTRAL_ALONE, **WIDE_VISION}, PIXTRAL_IMAGE, None, MLX4),
     # what else newer conversions leave as it was
     Sighted(
         "mistral3-mistral-mlx-4bit",
@@ -818,8 +822,8 @@ def _processor(folder, spec):
         transformers.BatchEncoding.char_to_token = lambda *_: 0
     if spec.family == "internvl":
         parts["image_seq_length"] = sight.internvl_tokens(spec)
-    if spec.family == "mistral3":
-        parts |= {"patch_size": spec.vision["patch_size"], "spatial_merge_size": spec.vision["merge"]}
+    if spec.family in sight.MISTRALS:
+        parts |= {"patch_size": spec.vision["patch_size"], "spatial_merge_size": spec.vision.get("merge", 1)}
     template = (folder / "chat_template.jinja").read_text()
     return getattr(transformers, name)(tokenizer=_tokenizer(folder, spec), chat_template=template, **parts)
 

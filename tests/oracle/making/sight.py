@@ -16,6 +16,7 @@ FACTORY = {
     "qwen3_5": ("Qwen3_5Config", "Qwen3_5ForConditionalGeneration"),
     "gemma3": ("Gemma3Config", "Gemma3ForConditionalGeneration"),
     "mistral3": ("Mistral3Config", "Mistral3ForConditionalGeneration"),
+    "llava": ("LlavaConfig", "LlavaForConditionalGeneration"),
     "lfm2_vl": ("Lfm2VlConfig", "Lfm2VlForConditionalGeneration"),
     "gemma4": ("Gemma4Config", "Gemma4ForConditionalGeneration"),
     "gemma4_unified": ("Gemma4UnifiedConfig", "Gemma4UnifiedForConditionalGeneration"),
@@ -58,6 +59,7 @@ QWEN_ADDED = [
     "<|image_pad|>",
     "<|video_pad|>",
 ]
+MISTRALS = ("mistral3", "llava")  # LLaVA with Pixtral's tower
 MISTRAL_ADDED = ["<unk>", "<s>", "</s>", "[INST]", "[/INST]", "[IMG]", "[IMG_BREAK]", "[IMG_END]", "<pad>"]
 MISTRAL_ADDED += ["[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]", "[TOOL_CALLS]", "[ARGS]", "[TOOL_RESULTS]", "[/TOOL_RESULTS]"]
 LFM_ADDED = ["<|pad|>", "<|startoftext|>", "<|endoftext|>", "<|im_start|>", "<|im_end|>", "<image>", "<|image_start|>"]
@@ -431,14 +433,14 @@ def tokenizer_of(family):
         return qwen_tokenizer(GEMMA4_ADDED)
     if family in GLM:
         return qwen_tokenizer(GLM_ADDED)
-    known = {"mistral3": MISTRAL_ADDED, "lfm2_vl": LFM_ADDED, "paddleocr_vl": PADDLE_ADDED, "smolvlm": SMOL_ADDED}
+    known = {**dict.fromkeys(MISTRALS, MISTRAL_ADDED), "lfm2_vl": LFM_ADDED, "paddleocr_vl": PADDLE_ADDED, "smolvlm": SMOL_ADDED}
     known |= {"idefics3": IDEFICS_ADDED, "internvl": INTERN_ADDED, "minicpmv4_6": MINICPM_ADDED}
     return qwen_tokenizer(known.get(family, QWEN_ADDED))
 
 
 def token_ids(family):
     ids = {entry["content"]: entry["id"] for entry in tokenizer_of(family)["added_tokens"]}
-    if family == "mistral3":
+    if family in MISTRALS:
         return {"image_token_index": ids["[IMG]"]}
     if family in ("lfm2_vl", "smolvlm", "idefics3"):
         return {"image_token_id": ids["<image>"]}
@@ -494,7 +496,7 @@ def _tokenizer_config(family):
         ends = {"bos_token": "<bos>", "eos_token": "<eos>", "pad_token": "<pad>", "unk_token": None}
         more = {**GEMMA4_NAMES, "extra_special_tokens": GEMMA4_NAMES, "clean_up_tokenization_spaces": False}
         return {"tokenizer_class": "GemmaTokenizer", "add_bos_token": False, **ends, **more}
-    if family == "mistral3":
+    if family in MISTRALS:
         return {
             "tokenizer_class": "LlamaTokenizerFast",
             "add_bos_token": False,
@@ -566,7 +568,7 @@ PROCESSORS = {
     "qwen3_vl_moe": ("Qwen3VLProcessor", "Qwen2VLImageProcessor", "Qwen3VLVideoProcessor"),
     "qwen3_5": ("Qwen3VLProcessor", "Qwen2VLImageProcessor", "Qwen3VLVideoProcessor"),
     "gemma3": ("Gemma3Processor", "Gemma3ImageProcessor", None),
-    "mistral3": ("PixtralProcessor", "PixtralImageProcessor", None),
+    **dict.fromkeys(MISTRALS, ("PixtralProcessor", "PixtralImageProcessor", None)),
     "lfm2_vl": ("Lfm2VlProcessor", "Lfm2VlImageProcessor", None),
     "gemma4": ("Gemma4Processor", "Gemma4ImageProcessor", "Gemma4VideoProcessor"),
     "gemma4_unified": ("Gemma4UnifiedProcessor", "Gemma4UnifiedImageProcessor", "Gemma4UnifiedVideoProcessor"),
@@ -580,7 +582,8 @@ PROCESSORS = {
     "internvl": ("InternVLProcessor", "GotOcr2ImageProcessor", "InternVLVideoProcessor"),
     "minicpmv4_6": ("MiniCPMV4_6Processor", "MiniCPMV4_6ImageProcessor", "MiniCPMV4_6VideoProcessor"),
 }
-TEMPLATES = {"gemma3": GEMMA_TEMPLATE, "mistral3": MISTRAL_TEMPLATE, "lfm2_vl": LFM_TEMPLATE}  # others have Qwen's
+TEMPLATES = {"gemma3": GEMMA_TEMPLATE, "lfm2_vl": LFM_TEMPLATE}  # others have Qwen's
+TEMPLATES |= dict.fromkeys(MISTRALS, MISTRAL_TEMPLATE)
 TEMPLATES |= dict.fromkeys(GEMMA4, GEMMA4_TEMPLATE)
 TEMPLATES |= {**dict.fromkeys(GLM, GLM_TEMPLATE), "paddleocr_vl": PADDLE_TEMPLATE, "smolvlm": SMOL_TEMPLATE}
 TEMPLATES |= {"idefics3": SMOL_TEMPLATE}
@@ -610,8 +613,8 @@ def write_processor(folder, spec):
         whole["image_seq_length"] = spec.vision["tokens"]
     if spec.family == "internvl":
         whole["image_seq_length"] = internvl_tokens(spec)
-    if spec.family == "mistral3":
-        whole |= {"patch_size": spec.vision["patch_size"], "spatial_merge_size": spec.vision["merge"]}
+    if spec.family in MISTRALS:
+        whole |= {"patch_size": spec.vision["patch_size"], "spatial_merge_size": spec.vision.get("merge", 1)}
         whole |= {"image_token": "[IMG]", "image_break_token": "[IMG_BREAK]", "image_end_token": "[IMG_END]"}
     if spec.published:
         _write(folder, "preprocessor_config.json", {**image, "processor_class": processor})
@@ -621,7 +624,7 @@ def write_processor(folder, spec):
         whole["image_processor"] = image
         if video:
             whole["video_processor"] = video
-    if gemma or spec.family in ("mistral3", "internvl") or not spec.published:
+    if gemma or spec.family in (*MISTRALS, "internvl") or not spec.published:
         _write(folder, "processor_config.json", whole)
 
 
@@ -634,6 +637,7 @@ def config_dict(spec):
     beside = {key: key for key in ("downsample_factor", "projector_hidden_size", "projector_bias")}
     beside |= {key: key for key in ("projector_use_layernorm", "projector_hidden_act")}
     beside |= {key: key for key in ("downsample_ratio", "insert_layer_id", "downsample_mode")}
+    beside |= {"layer": "vision_feature_layer", "chosen": "vision_feature_select_strategy"}
     beside |= {"scale_factor": "scale_factor", "tokens": "mm_tokens_per_image", "merge": "spatial_merge_size", "bias": "multimodal_projector_bias"}
     vision = {key: value for key, value in spec.vision.items() if key not in beside}
     pad = tokenizer_of(spec.family)["added_tokens"][0]["id"] if spec.family in GEMMA4 else None
@@ -655,7 +659,7 @@ def published_config(config, family):
     config.pop("transformers_version", None)
     config["torch_dtype"] = config.pop("dtype", None) or "bfloat16"
     text = config["text_config"]
-    if family == "mistral3":
+    if family in MISTRALS:
         for part in [config["vision_config"], *([text] if text["model_type"] == "mistral" else [])]:
             part["rope_theta"] = part.pop("rope_parameters")["rope_theta"]
         return config
@@ -782,7 +786,7 @@ def _published_name(name, family):
         return name.replace("projector.", "embed_vision.")
     if family in ("qwen2_vl", "qwen2_5_vl"):
         return name.replace("model.visual.", "visual.").replace("model.language_model.", "model.")
-    if family in ("mistral3", "internvl"):
+    if family in (*MISTRALS, "internvl"):
         name = name.replace("model.language_model.", "language_model.model.")
         return "language_model." + name if name.startswith("lm_head") else name.removeprefix("model.")
     if family == "paddleocr_vl":
@@ -815,7 +819,7 @@ def _mlx_name(name, family):
         return name.removeprefix("model.").replace("vision_tower.vision_model.", "vision_tower.")
     if family in GEMMA4:
         return _published_name(name, family).removeprefix("model.")
-    if family == "mistral3":
+    if family in MISTRALS:
         return name.removeprefix("model.").replace("vision_tower.", "vision_tower.vision_model.")
     return name.replace("model.visual.", "vision_tower.")
 
@@ -849,7 +853,7 @@ def _stored(name, tensor, spec):
 def _choice(name, tensor, spec):
     mlx = spec.layout.mlx
     towers = ("vision_tower", "multi_modal_projector", "vision_embedder", "embed_vision", "vit_merger", "merger")
-    seen = name.startswith("vision_tower" if spec.family == "mistral3" else towers)
+    seen = name.startswith("vision_tower" if spec.family in MISTRALS else towers)
     if not mlx or tensor.ndim not in (2, 3) or not name.endswith(".weight") or tensor.shape[-1] % mlx.group:
         return None
     if spec.family in GLM and name.endswith("mlp.gate.weight"):
