@@ -19,7 +19,7 @@ static void close_event(mt_buf *out)
     mt_buf_puts(out, "}\n\n");
 }
 
-/* Of what there is so far. input_tokens does not include tokens that came from the cache. */
+/* Usage up to now. input_tokens does not include tokens that came from the cache. */
 static void add_usage(mt_buf *out, const mt_answer *a)
 {
     const mt_usage all = mt_answer_usage(a);

@@ -48,7 +48,8 @@ static const parameter parameters[] = {
 #define ACTIONS FIRST_ACTIONS "|left_mouse_down|left_mouse_up|scroll|hold_key|wait|triple_click"
 #define COMPUTER "coordinate|text|start_coordinate|scroll_direction|scroll_amount|duration"
 
-/* By the beginnings of types, the more exact first: a date that is not here yet gets what the latest has. */
+/* A row for each beginning of a type, longer ones first. A type with a newer date than these has the schema of the
+   latest. */
 static const struct {
     const char *type, *about;
     parameter choice;     /* what the tool is to do, which is required; name is NULL where it does one thing only */

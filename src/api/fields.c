@@ -85,7 +85,7 @@ static mt_field row_like(const mt_field *f)
             row.name = f->name;
             return row;
         }
-    assert(false); /* a row is like one that is not there */
+    assert(false); /* a LIKE row names a row that its table does not have */
     return (mt_field){.name = f->name, .kind = MT_FIELD_REFUSED};
 }
 
@@ -104,7 +104,7 @@ bool mt_field_read_value(mt_ask *ask, const mt_field *f, const json_t *value, mt
     case MT_FIELD_INT: return read_int(f, value, member, why);
     case MT_FIELD_FLOAT: return read_float(f, value, member, why);
     case MT_FIELD_STRING: return read_string(f, value, member, why);
-    case MT_FIELD_LIKE: break; /* a row that others are like is not */
+    case MT_FIELD_LIKE: break; /* the row that a LIKE row names is of another kind */
     case MT_FIELD_OTHER: return f->read(ask, f->name, value, why);
     case MT_FIELD_REFUSED:
         return asks_nothing(f, value) || mt_failure_unsupported(why, f->name, "is not supported: leave it out");

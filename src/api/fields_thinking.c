@@ -1,4 +1,5 @@
-/* Fields that say how much to think: as words, which the template or a table here makes something of, or as tokens. */
+/* Reads fields that say how much to think: words, whose meaning the template or a table here decides, or a number of
+   tokens. */
 #include <string.h>
 
 #include "api/chat_body.h"
@@ -20,7 +21,8 @@ bool mt_read_effort(mt_ask *ask, const char *name, const json_t *value, mt_failu
                "knows in \"chat_template_kwargs\"");
 }
 
-/* -1, which vLLM and llama.cpp have for no limit, is one that no answer reaches; it counts more than an effort. */
+/* -1 means no limit, as in vLLM and llama.cpp: it becomes a budget that no answer reaches, which comes before an
+   effort. */
 bool mt_read_think_budget(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
 {
     const json_int_t tokens = json_integer_value(value);

@@ -139,7 +139,7 @@ bool mt_ollama_unloads(const json_t *body, const char *field)
            (json_is_string(said) ? json_string_length(said) == 0 : json_array_size(said) == 0);
 }
 
-/* How many, which counts only where "logprobs" is true. That row stands before this one's. */
+/* The number of alternatives, ignored unless "logprobs" is true. The row of that field stands before this one's. */
 static bool read_top_logprobs(mt_ask *ask, const char *name, const json_t *value, mt_failure *why)
 {
     return ask->sampling.logprobs < 0 || mt_read_top_logprobs(ask, name, value, why);

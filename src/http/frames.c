@@ -30,7 +30,7 @@ static mt_frames_event fail(mt_frames *f, mt_frames_code code)
     return MT_FRAMES_BAD;
 }
 
-/* Bytes of the head, as its first two tell. */
+/* The length of a frame's head, from its first two bytes. */
 static size_t head_size(const mt_frames *f)
 {
     const uint8_t length = f->head[1] & LENGTH;
@@ -38,7 +38,7 @@ static size_t head_size(const mt_frames *f)
     return (length == 127 ? 10u : length == 126 ? 4u : 2u) + sizeof(f->mask);
 }
 
-/* Judges the first two bytes of a frame; 0: they are good. */
+/* Checks the first two bytes of a frame; 0: they are good. */
 static int judge(const mt_frames *f)
 {
     const uint8_t opcode = f->head[0] & OPCODE;
@@ -144,7 +144,7 @@ static void read_control(mt_frames *f, const uint8_t *data, size_t len)
         f->control[f->control_len++] = data[i] ^ f->mask[f->masked % 4];
 }
 
-/* Reads bytes of a payload, at least one of which is to come and is there. */
+/* Reads bytes of a payload that is not complete. At least one byte is there. */
 static bool read_payload(mt_frames *f, const uint8_t *data, size_t len)
 {
     f->left -= len;

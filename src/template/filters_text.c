@@ -60,7 +60,7 @@ MT_TPL_BODY(safe)
     return mt_tpl_set_str(out, marked);
 }
 
-/* which: not 0: markup is escaped again. */
+/* "escape", and where which is not 0 "forceescape", which escapes markup again. */
 MT_TPL_BODY(escape)
 {
     mt_tpl_str *text = mt_tpl_text(run, self);
