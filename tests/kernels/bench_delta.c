@@ -1,5 +1,5 @@
-/* The recurrence of a GatedDeltaNet layer of 16 heads of 128 x 128: one token streams the states from memory, many
-   tokens find them in the first-level cache. */
+/* The recurrence of a GatedDeltaNet layer of 16 heads of 128 x 128, and of Mamba2 with states of the same size: one
+   token streams the states from memory, many tokens find them in the first-level cache. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -12,6 +12,7 @@ enum { COLUMNS = MT_DELTA_COLUMNS, DIM = 128, HEADS = 16, BLOCKS = HEADS * DIM /
 typedef struct job {
     const mt_kernels *k;
     size_t tokens, turn[256];
+    bool plain;
     float *state, *rows, *gates, *o;
 } job;
 
@@ -23,7 +24,8 @@ static void recur(void *arg, size_t thread, size_t threads)
     bench_share(BLOCKS, 1, thread, threads, &begin, &end);
     for (size_t i = begin; i < end; i++) {
         float *state = layer + i * DIM * COLUMNS;
-        const mt_delta d = {.tokens = j->tokens,
+        const mt_delta d = {.plain = j->plain,
+                            .tokens = j->tokens,
                             .dk = DIM,
                             .n = COLUMNS,
                             .q = j->rows,
@@ -39,13 +41,15 @@ static void recur(void *arg, size_t thread, size_t threads)
     }
 }
 
-static void one(const bench *b, job *j, size_t tokens)
+static void one(const bench *b, job *j, size_t tokens, bool plain)
 {
     char name[64];
     j->tokens = tokens;
+    j->plain = plain;
     const double seconds = bench_time(b, recur, j), elements = (double)HEADS * DIM * DIM;
-    snprintf(name, sizeof(name), "delta 16 heads of 128x128, tokens=%zu", tokens);
-    bench_report(b, name, seconds, tokens == 1 ? 8 * elements : 0, 7 * elements * (double)tokens, b->fp32);
+    snprintf(name, sizeof(name), "delta%s 16 heads of 128x128, tokens=%zu", plain ? " plain" : "", tokens);
+    bench_report(b, name, seconds, tokens == 1 ? 8 * elements : 0, (plain ? 5 : 7) * elements * (double)tokens,
+                 b->fp32);
 }
 
 void bench_delta(bench *b)
@@ -67,9 +71,11 @@ void bench_delta(bench *b)
         j->rows[i] = i % 2 ? 0.1f : -0.1f;
     for (size_t i = 0; i < TOKENS; i++)
         j->gates[i] = 0.9f;
-    one(b, j, 1);
-    one(b, j, 8);
-    one(b, j, TOKENS);
+    for (int plain = 0; plain < 2; plain++) {
+        one(b, j, 1, plain);
+        one(b, j, 8, plain);
+        one(b, j, TOKENS, plain);
+    }
     free(j->state);
     free(j->rows);
     free(j->gates);
