@@ -243,6 +243,11 @@ static void bind_mamba_in(layer_binder *lb, const char *name, mt_layer_weights *
     matrix(lb, name, values + mixed + st->value_heads, lb->spec->hidden, &all, lb->spec->mamba.in_bias, &bias);
     if (!all.n)
         return;
+    /* A block of scales that would be cut; rows that all share one scale may be. */
+    if (all.scale_stride > 0 && (mt_mat_cuts_scales(&all, values) || mt_mat_cuts_scales(&all, values + mixed))) {
+        plain(lb, "mamba.in_proj.gates_x_b_c_and_time_steps_apart", values, lb->spec->hidden, &w->mix_z);
+        return;
+    }
     w->mix_z = mt_mat_rows(&all, 0, values);
     w->mix_qkv = mt_mat_rows(&all, values, mixed);
     w->mix_a = mt_mat_rows(&all, values + mixed, st->value_heads);
@@ -313,7 +318,8 @@ static bool bind_shared_joined(layer_binder *lb, mt_layer_weights *w)
     const size_t hidden = lb->spec->hidden, ffn = lb->layer->moe.shared_ffn;
     mt_mat both;
     if (!mt_bind_has(lb->b, layer_path(lb, joined)) ||
-        !mt_bind_matrix(lb->b, layer_path(lb, joined), 2 * ffn, hidden, &both))
+        !mt_bind_matrix(lb->b, layer_path(lb, joined), 2 * ffn, hidden, &both) ||
+        (both.scale_stride > 0 && mt_mat_cuts_scales(&both, ffn)))
         return false;
     w->shared_gate = mt_mat_rows(&both, 0, ffn);
     w->shared_up = mt_mat_rows(&both, ffn, ffn);
