@@ -354,6 +354,7 @@ MAMBAS = [
     Spec("granite4-bf16", "granitemoehybrid", granite_hybrid(**EPS)),
     Spec("granite4moe-bf16", "granitemoehybrid", granite_hybrid(experts=6, mamba=(8, 2, 16), attend=(1, 3), position_embedding_type="rope", **UNTIED), published=False),
     Spec("granite4-mlx-4bit", "granitemoehybrid", granite_hybrid(mamba=(4, 2, 32)), mlx(4, 32)),
+    Spec("granite4moe-mlx-4bit", "granitemoehybrid", granite_hybrid(experts=4, top=2), mlx(4, 32, overrides={r".*router\.layer": Quantisation(8, 64)})),
     Spec("nemotronh-mlx-4bit", "nemotron_h", nemotron_h(moe_inter=64, mamba=(4, 2, 32, 32)), mlx(4, 32)),
     Spec("nemotronh-bf16", "nemotron_h", nemotron_h(layer_norm_epsilon=1e-3)),
     Spec("nemotronh-latent-bf16", "nemotron_h", nemotron_h(pattern="ME*EM-", mamba=(4, 1, 32, 32), moe_latent_size=32, n_group=2, topk_group=1, use_bias=True, head_dim=24), published=False),
