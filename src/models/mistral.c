@@ -1,4 +1,5 @@
-/* Mistral, Ministral 3, Mistral 4, Pixtral, and Mistral 3, which is one of them with Pixtral's vision (vision_pixtral.c). */
+/* Mistral, Ministral 3, Mistral 4, Pixtral, and Mistral 3, which is one of the first three with Pixtral's vision
+   (vision_pixtral.c). */
 #include <math.h>
 
 #include "models/family.h"
