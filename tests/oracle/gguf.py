@@ -248,7 +248,11 @@ ARCHITECTURES = {
     "cohere": ("command-r", {}),
     "cohere2": ("cohere2", {}),
 }
-UNKNOWN = ("glm", "hy_v3", "deepseek_v3", "glm4_moe_lite")  # families that no architecture is for, or one of another age
+# families that no architecture is for, or one of another age, and those that motet reads from safetensors alone
+UNKNOWN = (
+    *("glm", "hy_v3", "deepseek_v3", "glm4_moe_lite"),
+    *("falcon_h1", "granitemoehybrid", "nemotron_h", "mistral4"),
+)
 TURNED = ("llama", "mistral3", "smollm3", "granite")
 PLUS_ONE = ("gemma", "gemma2", "gemma3", "qwen3next", "qwen35", "qwen35moe")
 # kept in F32 whatever the file's type is
@@ -260,9 +264,9 @@ class Converter:
         whole = json.loads((folder / "config.json").read_text())
         self.config = whole | whole.get("text_config", {})
         kind, text = whole["model_type"], self.config["model_type"].removesuffix("_text")
-        if kind in ("mistral3", "smolvlm"):
+        if kind in ("mistral3", "smolvlm") and text not in UNKNOWN:
             text = kind
-        elif text not in ARCHITECTURES:
+        elif text not in ARCHITECTURES and text not in UNKNOWN:
             text = kind
         if text in UNKNOWN:
             raise Unfit("no architecture is for its family")
