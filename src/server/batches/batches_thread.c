@@ -50,12 +50,13 @@ static void validate(mt_batches *all, mt_bulk *b)
         mt_buf_free(&errors);
         return;
     }
+    if (!ok)
+        mt_buf_free(&errors);
     if (!ok && err.code == MT_E_IO) {
         mt_batches_retry_later(b, &err);
         return;
     }
     if (!ok) {
-        mt_buf_free(&errors);
         mt_json_write(&errors, "[{'code':%s,'message':%s,'param':'input_file_id','line':null}]",
                       err.code == MT_E_NOT_FOUND ? "file_not_found" : "invalid_file", err.text);
     }
