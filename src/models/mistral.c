@@ -109,9 +109,9 @@ const mt_family mt_family_mistral4 = {.name = "mistral4",
                                                    .eps = 1e-6},
                                       .read = read_mistral4};
 
-/* Of LLaVA's models those with Pixtral's tower are known, which mlx-vlm calls by that name. */
-const mt_family mt_family_llava = {.name = "llava", .vision = &mt_vision_llava, .beneath = {&mt_family_mistral}};
-const mt_family mt_family_pixtral = {.name = "pixtral", .vision = &mt_vision_llava, .beneath = {&mt_family_mistral}};
+/* mlx-vlm's conversions have this type; it is published as LLaVA with Pixtral's tower. */
+const mt_family mt_family_pixtral = {
+    .name = "pixtral", .vision = &mt_vision_pixtral_alone, .beneath = {&mt_family_mistral}};
 
 const mt_family mt_family_mistral3 = {.name = "mistral3",
                                       .vision = &mt_vision_pixtral,

@@ -299,10 +299,19 @@ static bool read_text(mt_model_spec *spec, const mt_family *f, const mt_config *
     return beneath->read(spec, *layer, text, arena, err);
 }
 
+/* The model type of a config. LLaVA joins any text model and any tower: with Pixtral's tower it is Pixtral. */
+static const char *type_of(const mt_config *config)
+{
+    const char *type = mt_config_string(config, "model_type", "");
+    const mt_config *tower = strcmp(type, "llava") == 0 ? mt_config_object(config, "vision_config") : NULL;
+    const bool pixtral = tower && strcmp(mt_config_string(tower, "model_type", ""), "pixtral") == 0;
+    return pixtral ? "pixtral" : type;
+}
+
 bool mt_model_spec_read(mt_model_spec *spec, const mt_config *config, const char *family, mt_arena *arena,
                         mt_error *err)
 {
-    const char *type = mt_config_string(config, "model_type", "");
+    const char *type = type_of(config);
     const mt_family *f = find_family(family ? family : type);
     if (!f && mt_bert_known(config))
         return mt_fail(err, MT_E_UNSUPPORTED,
@@ -362,13 +371,13 @@ static bool read_clusters(mt_drafter_spec *d, const mt_config *c, mt_error *err)
 
 bool mt_drafter_known(const mt_config *config)
 {
-    const mt_family *f = find_family(mt_config_string(config, "model_type", ""));
+    const mt_family *f = find_family(type_of(config));
     return f && f->drafts;
 }
 
 bool mt_drafter_spec_read(mt_drafter_spec *d, const mt_config *config, mt_arena *arena, mt_error *err)
 {
-    const char *type = mt_config_string(config, "model_type", "");
+    const char *type = type_of(config);
     const mt_config *text = mt_config_object(config, "text_config");
     memset(d, 0, sizeof(*d));
     if (!mt_drafter_known(config) || !text)

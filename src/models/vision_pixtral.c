@@ -67,7 +67,7 @@ static bool read_merger(mt_vision_spec *v, const mt_config *config, mt_error *er
            mt_tower_activation_read(config, "projector_hidden_act", "gelu", &v->merge_activation, err);
 }
 
-/* The same of LLaVA's config, where a patch is a token. */
+/* The same of Pixtral itself, where a patch is a token. */
 static bool read_projector(mt_vision_spec *v, const mt_config *config, mt_error *err)
 {
     const char *chosen = mt_config_string(config, "vision_feature_select_strategy", "default");
@@ -105,7 +105,7 @@ static bool read_tower(mt_vision_spec *v, const mt_model_spec *s, const mt_confi
     return read_layers(v, s, mt_config_object(config, "vision_config"), err) && read_merger(v, config, err);
 }
 
-static bool read_llava(mt_vision_spec *v, const mt_model_spec *s, const mt_config *config, mt_arena *arena,
+static bool read_alone(mt_vision_spec *v, const mt_model_spec *s, const mt_config *config, mt_arena *arena,
                        mt_error *err)
 {
     (void)arena;
@@ -231,4 +231,4 @@ static uint32_t row_tokens(const mt_processor *p, const mt_picture *picture)
     .text = text, .run = row_tokens
 
 const mt_vision_family mt_vision_pixtral = {.read_tower = read_tower, PIXTRAL};
-const mt_vision_family mt_vision_llava = {.read_tower = read_llava, PIXTRAL};
+const mt_vision_family mt_vision_pixtral_alone = {.read_tower = read_alone, PIXTRAL};
