@@ -13,7 +13,7 @@
 #define CONFIG "generationConfig."
 #define THINKING CONFIG "thinkingConfig."
 
-/* OpenAI's names of what is shared as it is, and of what the functions here translate. */
+/* Names of fields. same: the value is copied as it is; else a function here translates it. */
 static const struct {
     const char *theirs, *ours;
     bool same;
@@ -54,7 +54,7 @@ void mt_gemini_rename(mt_failure *why)
         mt_failure_rename(why, name);
 }
 
-/* Notes members that nothing reads. */
+/* Notes in ask->ignored the members that nothing reads. */
 static void note(mt_ask *ask, const json_t *config, const json_t *thinking)
 {
     static const char *const others[] = {"responseMimeType", "responseJsonSchema", "thinkingConfig", NULL},
@@ -119,7 +119,7 @@ static bool set_format(json_t *to, const char *name, json_t *value, mt_failure *
     return json_object_set_new(to, name, value) == 0 || mt_failure_memory(why, CONFIG "responseSchema");
 }
 
-/* The one of the two schemas that is given, for the ask to own; NULL: none. False: *why. */
+/* The one of the two schemas that is given, as JSON Schema; NULL: none. The ask owns it, or its body. False: *why. */
 static bool find_schema(mt_ask *ask, const json_t *config, const json_t **schema, mt_failure *why)
 {
     const json_t *google = mt_body_get(config, "responseSchema"), *plain = mt_body_get(config, "responseJsonSchema");
@@ -191,7 +191,7 @@ static bool read_thinking(const json_t *thinking, json_t *to, mt_failure *why)
     return true;
 }
 
-/* OpenAI's tables would name their own fields here. */
+/* Checked before OpenAI's tables do, whose sentence would name OpenAI's fields. */
 static bool check_logprobs(const json_t *config, mt_failure *why)
 {
     return !mt_body_get(config, "logprobs") || json_is_true(json_object_get(config, "responseLogprobs")) ||

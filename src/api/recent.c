@@ -18,7 +18,7 @@ struct mt_recent {
     char id[MT_RANDOM_ID];
     char *text; /* NULL: nothing is kept */
     size_t len;
-    bool used; /* it was asked for */
+    bool used; /* mt_recent_get has found it */
 };
 
 mt_recent *mt_recent_new(mt_room *room)

@@ -9,13 +9,14 @@
 
 typedef struct mt_recent mt_recent;
 
-/* Borrows room, which is charged for what is kept. Free with mt_recent_release; NULL is fine for all but new. */
+/* Borrows room, which is charged for what is kept. Free with mt_recent_release. NULL is fine for hold, release, get and
+   fail. */
 mt_recent *mt_recent_new(mt_room *room);
 mt_recent *mt_recent_hold(mt_recent *recent);
 void mt_recent_release(mt_recent *recent);
 
-/* Keeps the text of a JSON object in place of the one before; owns and frees text (mt_free). It leaves half of
-   the room to others: where that is not there, nothing is kept. */
+/* Keeps the text of a JSON object in place of the one before; owns and frees text (mt_free). It leaves seven eighths of
+   the room to others: where fewer would be left, nothing is kept. */
 void mt_recent_put(mt_recent *recent, const char *id, char *text, size_t len);
 
 /* The kept object where it has this id, a new reference; else NULL. */

@@ -29,7 +29,7 @@ static char *data_url(const char *kind, const mt_buf *bytes)
     return url;
 }
 
-/* A document's part: by its URL, or with what is in it and its name. */
+/* The part of a message for a document: a URL that the server fetches, or a data URL with its bytes; and its name. */
 static json_t *file_part(json_t *url, const char *name)
 {
     const char *slash = strrchr(name, '/');
@@ -40,7 +40,7 @@ static json_t *file_part(json_t *url, const char *name)
     return json_pack("{s:s, s:{s:o, s:o*}}", "type", "file", "file", "file_data", url, "filename", called);
 }
 
-/* name: of the file. */
+/* name: path or URL of the file; "-": standard input. */
 static bool add_url(json_t *parts, const char *kind, const char *url, const char *name, mt_error *err)
 {
     json_t *words = json_string(url);

@@ -18,7 +18,7 @@
 #include "hub/find.h"
 #include "server/prepare/generation.h"
 
-/* RAW_TOKENS: of an answer, where the options say nothing */
+/* RAW_TOKENS: most tokens of an answer, where --max-tokens is not given */
 enum { EXIT_USAGE = 2, RAW_TOKENS = 16 };
 
 /* Parses decimal numbers that are separated by commas or spaces. */
@@ -62,8 +62,8 @@ static bool read_prompt(asked *a, const mt_options *opt, const mt_opened *o, mt_
 /* Prints tokens as they come, or one JSON object at the end. The thread of the engine writes the fields until done is
    true. */
 typedef struct printer {
-    bool json, text;
-    mt_buf out; /* the JSON object, as far as it is complete */
+    bool json, text; /* one JSON object; the text; where both are false, a line for each token */
+    mt_buf out;      /* the JSON object, as far as it is complete */
     size_t tokens;
     uint32_t *ids;
     mt_finish finish;

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 
+/* The slot of a name; an empty one where it is not in the table. */
 static uint32_t *slot_of(const mt_grammar_names *n, const char *name, size_t len)
 {
     const size_t slots = 2 * n->cap;

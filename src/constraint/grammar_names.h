@@ -15,7 +15,7 @@ typedef struct mt_grammar_names {
     mt_grammar *g; /* borrowed */
     mt_grammar_name *at;
     size_t count, cap;
-    uint32_t *slots; /* [2 * cap]: hash table of names, plus 1 */
+    uint32_t *slots; /* [2 * cap], a hash table: 1 + index of a name in `at`; 0: empty */
 } mt_grammar_names;
 
 /* Finds a name, or adds it with a new rule. The pointer is valid until the next call. */

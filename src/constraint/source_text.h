@@ -1,4 +1,4 @@
-/* Texts that requests bring: regular expressions and grammars, as expressions. */
+/* Regular expressions and grammars, which requests bring as text, become expressions of a grammar (grammar.h). */
 #ifndef MT_CONSTRAINT_SOURCE_TEXT_H
 #define MT_CONSTRAINT_SOURCE_TEXT_H
 
@@ -6,7 +6,8 @@
 #include "base/error.h"
 #include "constraint/grammar.h"
 
-/* Texts that the regular expression matches as a whole; texts of a grammar in GBNF or Lark. False with a sentence. */
+/* *out matches what the regular expression matches as a whole, or what the grammar (GBNF or Lark) describes. False with
+   a sentence. */
 bool mt_regex_text_expr(mt_grammar *g, const char *text, size_t len, mt_expr *out, mt_error *err) MT_NODISCARD;
 bool mt_grammar_text_expr(mt_grammar *g, const char *text, size_t len, mt_expr *out, mt_error *err) MT_NODISCARD;
 

@@ -9,6 +9,7 @@
 #include "models/relay.h"
 #include "ranks/ranks.h"
 
+/* Words for a text and the zero byte behind it; 0 for NULL. */
 static size_t words_of(const char *text)
 {
     return text ? strlen(text) / sizeof(uint32_t) + 1 : 0;

@@ -68,13 +68,13 @@ MT_LEAF int mt_e2m1_doubled(unsigned code)
     return doubled[code & 15u];
 }
 
-/* Scales that share an f16; 1 for types in which each is a number of its own. */
+/* Number of scales that share an f16; 1 for types in which each is a number of its own. */
 MT_LEAF size_t mt_scale_together(mt_scale_type type)
 {
     return type == MT_SCALE_8_OF_F16 ? 8 : type == MT_SCALE_16_OF_F16 ? 16 : 1;
 }
 
-/* Bytes of as many scales as lie together. */
+/* Bytes of one scale; of a record (an f16 and the signed bytes of its scales) where scales share an f16. */
 MT_LEAF size_t mt_scale_size(mt_scale_type type)
 {
     switch (type) {
@@ -90,14 +90,14 @@ MT_LEAF size_t mt_scale_size(mt_scale_type type)
     return 0;
 }
 
-/* Bytes of `count` scales; where an f16 is shared, of whole records. */
+/* Bytes of `count` scales; where they share an f16, of as many records as these need. */
 MT_LEAF size_t mt_scale_bytes(mt_scale_type type, size_t count)
 {
     const size_t together = mt_scale_together(type);
     return (count + together - 1) / together * mt_scale_size(type);
 }
 
-/* Scale i of an array whose scales share f16 numbers. */
+/* Scale i of an array of records. */
 MT_LEAF float mt_scale_shared(const uint8_t *scales, mt_scale_type type, size_t i)
 {
     const size_t together = mt_scale_together(type);

@@ -1,5 +1,5 @@
-/* EXAONE 4: norms behind attention and MLP and none in front. Where some layers have windows, those without do not turn
-   queries and keys. */
+/* EXAONE 4: norms behind attention and MLP and none in front. Where the config has a window, layers that do not use it
+   have no rotary embedding. */
 #include <string.h>
 
 #include "models/family.h"
@@ -15,8 +15,8 @@ static const mt_tensor_names names = {.norm = "norm",
                                       .up = "mlp.up_proj",
                                       .down = "mlp.down_proj"};
 
-/* Whether a layer has a window: "sliding_window_pattern" is a number (every so many layers one has none) or letters, L
-   for a window, that repeat. The last layer has none where they are letters. */
+/* Whether a layer has a window. "sliding_window_pattern" is a number (every so many layers, one has none) or letters
+   that repeat, L for a window. Where it is letters, the last layer has no window. */
 static bool has_window(const mt_model_spec *s, const char *letters, int64_t every, size_t i)
 {
     if (*letters)

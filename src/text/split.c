@@ -9,9 +9,9 @@
 typedef struct fold {
     const mt_tok_cutter *cutter;
     mt_tok_sink out;
-    bool ended;    /* the sink wants no more pieces */
-    size_t origin; /* offset of the piece in its text */
-    bool head;
+    bool ended;               /* the sink wants no more pieces */
+    size_t origin;            /* offset of the piece in its text */
+    bool head;                /* the piece is the start of the whole text */
     mt_range open;            /* the last part, to which the next may be joined */
     bool is_open, open_match; /* `open` is used; it is a match */
 } fold;
@@ -80,6 +80,7 @@ static void split_class(fold *f, const char *text, size_t len, size_t *done)
     }
 }
 
+/* Comes to an end since the string is not empty (mt_tok_cutter). */
 static void split_string(fold *f, const char *text, size_t len, size_t *done)
 {
     const mt_tok_cutter *c = f->cutter;

@@ -36,7 +36,7 @@ typedef struct builder {
 static void add_node(builder *b, unsigned char byte, span s)
 {
     mt_tok_trie *trie = b->trie;
-    size_t cap = b->cap;
+    size_t cap = b->cap; /* of both lists */
 
     trie->nodes = mt_grow(trie->nodes, &cap, trie->count + 1, sizeof(*trie->nodes));
     b->spans = mt_grow(b->spans, &b->cap, trie->count + 1, sizeof(*b->spans));

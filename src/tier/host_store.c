@@ -15,6 +15,8 @@
 #include "base/alloc.h"
 
 #define NONE UINT32_MAX
+/* A usual record has at most GRAINS_A_RECORD grains, unless these would be larger than GRAIN_MOST bytes. Where there is
+   no room for LEAST_RECORDS usual records, there is no host store. */
 enum { LEAST_RECORDS = 16, GRAIN_LEAST = 4096, GRAIN_MOST = 256 << 10, GRAINS_A_RECORD = 8 };
 enum { MOST_GRAINS = 1 << 20, MOST_RECORDS = 1 << 17 };
 
@@ -119,7 +121,7 @@ static void transfer(mt_host_store *s, uint32_t grain, const mt_tier_part part[]
         }
 }
 
-/* Chains `grains` free grains to a record's chain, and returns its first. */
+/* Takes `grains` free grains, chains them, and returns the first. */
 static uint32_t take_grains(mt_host_store *s, size_t grains)
 {
     uint32_t chain = NONE;
@@ -286,7 +288,7 @@ mt_host_store *mt_host_store_new(uint64_t bytes, size_t usual)
     if (memory == MAP_FAILED)
         return NULL;
 #if defined(MADV_HUGEPAGE)
-    madvise(memory, grains * grain, MADV_HUGEPAGE); /* to touch it first takes longer else than to fill it */
+    madvise(memory, grains * grain, MADV_HUGEPAGE); /* with small pages, the first access takes longer than the copy */
 #endif
     mt_host_store *s = mt_alloc(sizeof(*s));
     s->memory = memory;

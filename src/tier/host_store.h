@@ -25,7 +25,7 @@ bool mt_host_store_read(mt_host_store *host_store, const uint8_t key[MT_TIER_KEY
 void mt_host_store_write(mt_host_store *host_store, const uint8_t key[MT_TIER_KEY], uint32_t kind,
                          const mt_tier_part part[], size_t parts);
 
-void mt_host_store_clear(mt_host_store *host_store); /* evicts all records that are not being read */
+void mt_host_store_clear(mt_host_store *host_store); /* evicts all records but those that are being read or written */
 
 /* Sets the function that is called when a marked record is evicted; before anything is written. Called with the host
    store's lock held. */

@@ -31,7 +31,7 @@ typedef struct mt_record {
 void mt_record_write(uint8_t header[MT_RECORD_HEADER], const uint8_t key[MT_TIER_KEY], uint32_t kind,
                      const mt_tier_part part[], size_t parts, uint64_t nonce);
 
-/* Reads a header; leaves `at`, and sets `bytes` to the sum of the parts. False where it is no valid header with this
+/* Reads a header; sets `at` to 0, and `bytes` to the sum of the parts. False where it is no valid header with this
    nonce, or the parts have more than `most` bytes. */
 bool mt_record_read(mt_record *record, const uint8_t header[MT_RECORD_HEADER], uint64_t nonce, uint64_t most);
 

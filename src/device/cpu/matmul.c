@@ -54,19 +54,21 @@ void mt_cpu_matmul(const mt_device *dev, const mt_weight *w, float *y, size_t ld
             dev->k.add(y + i * ldy + n0, w->bias + n0, n1 - n0);
 }
 
-/* What the busiest of some threads has to do where `units` are dealt out, `each` at a time and the rest last. */
+/* Units of the busiest thread, where threads take items of `each` units in turn and the last item has the rest. */
 static size_t longest(size_t units, size_t each, size_t threads)
 {
-    const size_t before = (units - 1) / each, rest = units - before * each; /* items before the last one; the last */
+    const size_t before = (units - 1) / each, rest = units - before * each; /* items before the last; its units */
     const size_t others = (before + threads - 1) / threads * each, last = before / threads * each + rest;
     return others > last ? others : last;
 }
 
+/* Four items a thread, or more where an item may not be so large (`most`); items have up to a quarter less than that
+   where the busiest thread then has less to do. In units of ITEM_COLUMNS. */
 size_t mt_cpu_columns(const mt_device *dev, const mt_weight *w, size_t m)
 {
     const size_t threads = mt_host_threads(dev->head.host), row_bytes = w->mat.k * w->mat.bits / 8 + 1;
     const size_t most = (m >= MT_CPU_ROW_BLOCK / 4 ? 2 * ITEM_COLUMNS : ITEM_BYTES / row_bytes) / ITEM_COLUMNS;
-    const size_t units = (w->mat.n + ITEM_COLUMNS - 1) / ITEM_COLUMNS, items = 4 * threads; /* enough for all */
+    const size_t units = (w->mat.n + ITEM_COLUMNS - 1) / ITEM_COLUMNS, items = 4 * threads;
     const size_t first = (units + items - 1) / items;
     size_t best = first;
     if (first > most)

@@ -1,4 +1,4 @@
-/* The CUDA device: runs kernels on one stream of one GPU. Owns its memory there; used by one thread.
+/* The CUDA device: runs kernels on one stream of one GPU. Owns its memory there; used by one thread at a time.
 
    Everything is enqueued on one stream, and so runs in order; the host waits only for readings. Copies that no step
    needs run on a second stream (host/aside.c). */
@@ -63,7 +63,7 @@ static mt_device *open_cuda(const mt_device_params *params, mt_host *host, mt_er
     return NULL;
 }
 
-/* May be called by any thread. */
+/* Any thread may call this: it makes the context current first. */
 static void let_go(mt_device *dev)
 {
     if (dev->context)
@@ -165,8 +165,8 @@ static mt_cuda_mat plan_matrix(mt_device *dev, size_t rows, size_t cols)
                          .stride = stride};
 }
 
-/* Allocates packed rows: for all rows, and for sorted pairs with the widths of experts. tiled: of `native`, whose tiles
-   have rows of one expert each. */
+/* Allocates the memory of packed rows, which has room for all rows and, with the widths of experts, for sorted pairs of
+   rows and experts. places: of these pairs; tiled: the same for `native`, whose tiles have rows of one expert each. */
 static void plan_packed(mt_device *dev, const mt_cuda_needs *needs, size_t rows, size_t places, size_t tiled)
 {
     const size_t inside = needs->hidden > needs->inner ? needs->hidden : needs->inner;
@@ -180,7 +180,7 @@ static void plan_packed(mt_device *dev, const mt_cuda_needs *needs, size_t rows,
                                        .turns = mt_cuda_memory(dev->plan, steps * 4 * sizeof(float)),
                                        .sums = mt_cuda_memory(dev->plan, steps * 8 * sizeof(float))};
     dev->packed = dev->packed_any;
-    /* as codes with scales, as bf16, or for `native` whole tiles of rows with their units */
+    /* 2.5 bytes an element: for codes with scales, for bf16, and for whole tiles of `native` with their units */
     dev->packed_gated = mt_cuda_memory(dev->plan, gated * 5 / 2);
 }
 
@@ -225,7 +225,7 @@ typedef struct layer_out {
     size_t used;
 } layer_out;
 
-/* Over so many bytes that are written; nothing is left to chance behind them, for steps are compared. */
+/* Moves past bytes that the caller writes, up to a multiple of 16; zeroes the padding, which send_step compares. */
 static void skip(layer_out *out, size_t bytes)
 {
     const size_t up = mt_cuda_up(bytes, 16);
@@ -233,6 +233,7 @@ static void skip(layer_out *out, size_t bytes)
     out->used += up;
 }
 
+/* Copies data, and returns where it will be on the device; 0 where there is none. */
 static CUdeviceptr lay(layer_out *out, const void *data, size_t bytes)
 {
     if (!data)
@@ -261,6 +262,8 @@ static size_t step_bytes(const mt_batch *b)
     return bytes;
 }
 
+/* Appends the page tables of a span to the `count` pages before, and notes in d->pages where each begins. Returns the
+   new count. */
 static size_t lay_pages(uint32_t *pages, size_t count, const mt_batch *b, const mt_span *s, mt_cuda_span *d)
 {
     const size_t n = span_pages(b, s);
@@ -274,8 +277,8 @@ static size_t lay_pages(uint32_t *pages, size_t count, const mt_batch *b, const 
     return count;
 }
 
-/* A step that says what the last one did, as the passes of a tower do, is there already: nothing waits for a copy, and
-   kernels of both meet in one list. */
+/* Copies a step's data to the device, unless the last step had the same bytes, as the passes of a tower have: then the
+   device has them already, and without a copy between them the kernels of both steps are in one list. */
 static void send_step(mt_device *dev, const layer_out *out, size_t staged)
 {
     if (dev->step_staged && dev->step_bytes == out->used && memcmp(dev->step_staged, out->host, out->used) == 0) {
@@ -296,7 +299,7 @@ void mt_cuda_step_begin(mt_device *dev, const mt_batch *b)
     dev->batch = b;
     *step = (mt_cuda_step){.rows = (uint32_t)b->rows, .spans = (uint32_t)b->spans};
     step->tokens = lay(&out, b->tokens, b->rows * sizeof(*b->tokens));
-    /* its room is there in any case, so that all else lies where it lies without */
+    /* `from` takes its room even without a chooser, so that the offsets of what follows do not depend on one */
     const mt_cuda_follow follow = {.tokens = step->tokens,
                                    .chosen = b->chooser ? b->chooser->best : 0,
                                    .from = lay(&out, b->chooser ? b->chosen : b->tokens, b->rows * sizeof(*b->chosen)),

@@ -7,9 +7,9 @@
 #include "device/cuda/rows/activations.cuh"
 #include "device/cuda/rows/pack.cuh"
 
-enum { SOME = 4, STRIDE = 128 * SOME }; /* pieces that a lane loads at once; elements of a warp in one */
+enum { SOME = 4, STRIDE = 128 * SOME }; /* pieces of four that a lane loads at once; elements of its warp in these */
 
-/* Codes of a part of a row that begins with column `first`: a multiple of 128, as is what it has. */
+/* Packs columns [first, first + count) of row i as codes; both are multiples of 128. */
 static __device__ inline void pack_part(const mt_cuda_pack &p, uint32_t i, uint32_t first, uint32_t count,
                                         const float *part)
 {
@@ -22,7 +22,8 @@ static __device__ inline void pack_part(const mt_cuda_pack &p, uint32_t i, uint3
     }
 }
 
-/* Four neighbours of a row from column c on: to y, and to where codes are made of them, or as bf16. */
+/* Stores columns [c, c + 4) of row i: in y, and packed as bf16 or, where pack_part is to make codes of them, in shared
+   memory at apart_at. */
 static __device__ inline void put_four(const mt_cuda_made &p, uint32_t i, uint32_t c, const float v[4], float *apart_at)
 {
     if (!p.packed_only)
@@ -120,7 +121,7 @@ static __device__ inline void fetch_rows(const mt_cuda_made &p, uint32_t first, 
     }
 }
 
-/* Eight neighbours of a row, zeros beyond its end: to y, and packed as bf16 where pack says so. */
+/* Stores columns [c, c + 8) of a row, zeros beyond its end: in y, and packed as bf16 where pack says so. */
 static __device__ inline void put_eight(const mt_cuda_made &p, uint32_t row, uint32_t c, const float v[8])
 {
     const uint32_t n = p.rows.y.cols;
@@ -133,8 +134,8 @@ static __device__ inline void put_eight(const mt_cuda_made &p, uint32_t row, uin
             make_uint4(two_halves(v[0], v[1]), two_halves(v[2], v[3]), two_halves(v[4], v[5]), two_halves(v[6], v[7]));
 }
 
-/* Sixteen lanes a row, which is a chain of additions each (R6), so a warp has two rows and a block several warps; rows
-   lie in shared memory meanwhile, in different banks. Packed as bf16 where pack says so. */
+/* Sixteen lanes have a row, each lane one chain of additions (R6): so a warp has two rows, and a block several warps.
+   Rows lie in shared memory meanwhile, in different banks. Packed as bf16 where pack says so. */
 extern "C" __global__ void __launch_bounds__(32 * MT_CUDA_NORM_WARPS, 4)
     mtk_layer_norm(const __grid_constant__ mt_cuda_made p)
 {
@@ -225,7 +226,7 @@ extern "C" __global__ void __launch_bounds__(MT_CUDA_PART_THREADS)
 
 /* ---- rows as they are ---- */
 
-/* Codes of rows that were made before. A warp a part of a row. */
+/* Packs rows that are in memory as codes. A warp has a part of a row. */
 extern "C" __global__ void __launch_bounds__(MT_CUDA_PART_THREADS) mtk_pack_many(mt_cuda_pack p)
 {
     __shared__ float4 made[MT_CUDA_PART_THREADS / 32][(MT_CUDA_PART + MT_CUDA_PART / 8) / 4];
