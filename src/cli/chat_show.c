@@ -40,7 +40,7 @@ static json_t *file_part(json_t *url, const char *name)
     return json_pack("{s:s, s:{s:o, s:o*}}", "type", "file", "file", "file_data", url, "filename", called);
 }
 
-/* name: path or URL of the file; "-": standard input. */
+/* name: path or URL of the file; "-": standard input. A data URL is no name: it holds all of the file. */
 static bool add_url(json_t *parts, const char *kind, const char *url, const char *name, mt_error *err)
 {
     json_t *words = json_string(url);
@@ -49,7 +49,9 @@ static bool add_url(json_t *parts, const char *kind, const char *url, const char
     if (!words)
         return mt_fail(err, MT_E_INVALID, "the URL is not text in UTF-8; check it");
     if (strcmp(kind, "file") == 0) {
-        json_array_append_new(parts, file_part(words, strcmp(name, "-") == 0 ? "standard input" : name));
+        json_array_append_new(parts, file_part(words, strcmp(name, "-") == 0               ? "standard input"
+                                                      : strncasecmp(name, "data:", 5) == 0 ? "document"
+                                                                                           : name));
         return true;
     }
     snprintf(type, sizeof(type), "%s_url", kind);

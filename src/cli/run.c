@@ -237,8 +237,8 @@ static bool check(const mt_options *opt, mt_error *err)
                         opt->think != MT_THINK_AUTO))
         return mt_fail(
             err, MT_E_INVALID,
-            "\"--image\", \"--video\", \"--system\" and \"--think\" go with a message: motet run DIR \"what to "
-            "say\" --image FILE");
+            "\"--image\", \"--video\", \"--file\", \"--system\" and \"--think\" go with a message: motet run DIR "
+            "\"what to say\" --image FILE");
     if (reads_input(opt) > 1)
         return mt_fail(err, MT_E_INVALID, "\"-\" stands for standard input, which is read once: give one of them");
     return true;

@@ -137,7 +137,8 @@ void mt_cuda_op_layer_norm(mt_device *dev, mt_tensor *y, const mt_tensor *x, siz
 {
     mt_cuda_made p = {.rows = {.y = y->m, .x = x->m, .w = w->m, .bias = bias->m, .m = (uint32_t)m, .eps = eps}};
     const size_t two = 2 * MT_CUDA_NORM_STRIDE(x->m.cols) * sizeof(float), fit = (size_t)dev->shared / two;
-    const size_t warps = fit < MT_CUDA_NORM_WARPS ? fit : MT_CUDA_NORM_WARPS;
+    /* rows of which no two fit do not launch, which is a fault of the device */
+    const size_t warps = fit > MT_CUDA_NORM_WARPS ? MT_CUDA_NORM_WARPS : fit ? fit : 1;
     mt_cuda_launch(dev, MT_K_layer_norm, (m + 2 * warps - 1) / (2 * warps), 1, 1, warps * 32, warps * two, &p);
 }
 
