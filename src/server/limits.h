@@ -29,6 +29,7 @@
 
 /* batches */
 #define MT_LIMIT_BATCHES 1000              /* that are kept, those that are over included */
+#define MT_LIMIT_BATCHES_EACH 500          /* of these, of one account with a key */
 #define MT_LIMIT_BATCH_LINES 100000        /* lines of one */
 #define MT_LIMIT_BATCH_NAME 512            /* bytes of a line's custom_id */
 #define MT_LIMIT_BATCH_ERRORS 20           /* faults of a file that are told */

@@ -293,6 +293,24 @@ def accounts():
 
 
 @SUITE.test
+def no_account_takes_all_places():
+    """An account with a key may keep 500 batches, of which others lose none."""
+    with tempfile.NamedTemporaryFile("w", suffix=".keys") as keys:
+        keys.write("many name=many\nfew name=few\n")
+        keys.flush()
+        many, few = {"authorization": "Bearer many"}, {"authorization": "Bearer few"}
+        with started("--keys", keys.name) as (server, _):
+            file = upload(server, [line("a")], headers=many)
+            body = {"input_file_id": file, "endpoint": CHAT, "completion_window": "24h"}
+            for _ in range(500):  # MT_LIMIT_BATCHES_EACH
+                answer = server.request("POST", "/v1/batches", body, many)
+                assert answer.status == 200, answer.body
+            answer = server.request("POST", "/v1/batches", body, many)
+            assert answer.status == 429 and "500 of one account" in answer.json()["error"]["message"], answer.body
+            assert create(server, [line("a")], headers=few)["status"] == "validating"
+
+
+@SUITE.test
 def others_lack_tokens():
     """Batches of accounts without tokens wait, and leave their places to those of others."""
     with tempfile.NamedTemporaryFile("w", suffix=".keys") as keys:

@@ -7,18 +7,30 @@
 #include "server/batches/batches_inside.h"
 #include "server/limits.h"
 
+/* How many batches the owner may still add. With the lock. Where there are keys, an account leaves half to others. */
+static size_t room_of(const mt_batches *all, const char *owner)
+{
+    size_t own = 0, left = MT_LIMIT_BATCHES - all->count;
+
+    for (const mt_bulk *b = all->newest; b; b = b->next)
+        own += strcmp(b->owner, owner) == 0;
+    return *owner && own >= MT_LIMIT_BATCHES_EACH ? 0 : left;
+}
+
 bool mt_batches_add(mt_batches *all, mt_bulk *b, mt_buf *out, mt_failure *why)
 {
     mt_error err = {0};
     bool full;
 
     pthread_mutex_lock(&all->lock);
-    full = all->count >= MT_LIMIT_BATCHES;
+    full = room_of(all, b->owner) == 0;
     all->count += !full;
     pthread_mutex_unlock(&all->lock);
     if (full)
         mt_failure_set(why, 429, "too_many_batches", NULL,
-                       "%d batches are kept here already: delete some, or let them expire", MT_LIMIT_BATCHES);
+                       "no more batches are kept here: at most %d, and %d of one account; delete some, or let them "
+                       "expire",
+                       MT_LIMIT_BATCHES, MT_LIMIT_BATCHES_EACH);
     else if (!mt_batches_save_head(all, b, &err))
         mt_failure_from_files(why, &err, NULL, NULL);
     pthread_mutex_lock(&all->lock);

@@ -32,8 +32,9 @@ static void fail(mt_batches *all, mt_bulk *b, char *errors)
     mt_batches_change(all, b, MT_BULK_FAILED);
 }
 
-/* Checks the lines of the client's file and copies them. */
-static void validate(mt_batches *all, mt_bulk *b)
+/* Checks the lines of the client's file and copies them. A file that the disk does not give is tried again until the
+   batch is cancelled or expires. */
+static void validate(mt_batches *all, mt_bulk *b, bool cancel)
 {
     mt_buf errors = {.limit = MT_LIMIT_BATCH_HEAD / 2};
     mt_error err = {0};
@@ -52,7 +53,7 @@ static void validate(mt_batches *all, mt_bulk *b)
     }
     if (!ok)
         mt_buf_free(&errors);
-    if (!ok && err.code == MT_E_IO) {
+    if (!ok && err.code == MT_E_IO && !cancel && !has_lapsed(b)) {
         mt_batches_retry_later(b, &err);
         return;
     }
@@ -153,7 +154,7 @@ static void advance(mt_batches *all, mt_bulk *b)
     if (!mt_batches_count(all, b))
         return;
     if (b->state == MT_BULK_VALIDATING)
-        validate(all, b);
+        validate(all, b, cancel);
     if (mt_bulk_is_over(b->state) || b->state == MT_BULK_VALIDATING)
         return;
     if (cancel && b->state == MT_BULK_RUNNING && !mt_batches_change(all, b, MT_BULK_CANCELLING))
