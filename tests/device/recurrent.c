@@ -105,14 +105,16 @@ static void step(run *r, layer *l, const mt_span *spans, const size_t *from)
 
 static void open_layer(run *r, layer *l, bool plain)
 {
-    static const size_t dims[] = {8, 16, 32, 48, 128, 128, 128};
+    static const size_t dims[] = {8, 16, 32, 48, 128, 128, 128}, states[] = {128, 48, 264, 256, 13, 64};
     mt_error err;
     l->shape = (mt_state_shape){.layers = 2,
                                 .key_heads = 1 + below(r, 3),
                                 .key_dim = pick(r, dims, MT_COUNT(dims)),
                                 .value_dim = pick(r, dims, MT_COUNT(dims)),
                                 .taps = below(r, 2) ? 4 : 2 + below(r, MT_LIMIT_CONV_TAPS - 1)};
-    const bool usual = below(r, 2); /* heads as models have them */
+    const bool usual = below(r, 2) && !plain; /* heads as models have them */
+    if (plain)                                /* as models have them, too, and states that a warp has no room for */
+        l->shape.key_dim = in_turn(r, states, MT_COUNT(states));
     if (usual) {
         l->shape.key_dim = l->shape.value_dim = 128;
         l->shape.taps = 4;

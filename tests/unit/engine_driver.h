@@ -370,10 +370,10 @@ static inline bool fixture_is_alike(const char *dir)
     return !unit_full();
 }
 
-/* Whether the tests' device can compute it: latent attention and Mamba2 are not computed on NVIDIA's GPUs. */
+/* Whether the tests' device can compute it: latent attention is not computed on NVIDIA's GPUs. */
 static inline bool fixture_is_computed(const char *name)
 {
-    static const char *const refused[] = {"deepseekv3", "glm47flash", "granite4", "nemotronh", "falconh1"};
+    static const char *const refused[] = {"deepseekv3", "glm47flash"};
     bool computed = true;
     for (size_t i = 0; i < MT_COUNT(refused) && strncmp(unit_device(), "cuda", 4) == 0; i++)
         computed &= !strstr(name, refused[i]);

@@ -105,7 +105,8 @@
 #define MT_CUDA_RECURRENT_KERNELS(X)                                                                                   \
     X(conv, OTHER, EARLY) X(conv_heads, OTHER, EARLY) X(conv_keep, CONV_KEEP, EARLY) X(gates, GATES, EARLY)            \
     X(mix, OTHER, EARLY) X(delta, OTHER, EARLY) X(delta_few, DELTA_FEW, EARLY) X(delta_many, OTHER, EARLY)             \
-    X(delta_normed, DELTA_NORMED, EARLY) X(remember, OTHER, EARLY) X(gated_norm, GATED_NORM, EARLY)
+    X(delta_normed, DELTA_NORMED, EARLY) X(remember, OTHER, EARLY) X(gated_norm, GATED_NORM, EARLY)  \
+    X(mamba_conv, OTHER, EARLY) X(time_steps, OTHER, EARLY) X(mamba, OTHER, EARLY) X(mamba_wide, OTHER, EARLY)
 
 #define MT_CUDA_KERNELS(X)                                                                                             \
     MT_CUDA_ROWS_KERNELS(X)                                                                                            \

@@ -303,8 +303,6 @@ mt_states *mt_cuda_state_new(mt_set *set, const mt_state_shape *shape, size_t me
 
 bool mt_cuda_state_reserve(mt_set *set, mt_states *st, size_t slots, mt_error *err)
 {
-    if (st->shape.plain)
-        return mt_fail(err, MT_E_UNSUPPORTED, "Mamba2 is not computed on GPUs yet; use --device cpu");
     st->d.data = mt_cuda_reserve(set, slots * st->slot_bytes);
     st->slots = slots;
     return st->d.data || (mt_cuda_device_well(set->head.dev, err) &&

@@ -1,5 +1,6 @@
 /* Recurrent layers on the host's side: which kernel runs, with which parameters, on how many blocks. */
 #include "device/cuda/cuda.h"
+#include "device/cuda/recurrent/mamba.h"
 #include "kernels/kernels.h"
 
 #define THREADS 256
@@ -27,10 +28,13 @@ void mt_cuda_op_conv(mt_device *dev, mt_tensor *y, mt_states *states, size_t lay
     mt_cuda_recurrent p = recurrent(dev, states, layer, in, 3);
     p.y = y->m;
     p.w = w->m;
-    p.m = dev->step.rows <= MT_CUDA_FEW_ROWS ? 1 : CONV_ROWS; /* rows of a block of conv_heads */
+    p.m = dev->step.rows <= MT_CUDA_FEW_ROWS ? 1 : CONV_ROWS; /* rows of a block of conv_heads and mamba_conv */
     const uint32_t dim = states->d.key_dim, keys = states->d.key_heads * dim;
     /* conv_heads needs blocks of THREADS columns that are whole heads of queries and keys, or only values */
-    if (dim >= 16 && THREADS % dim == 0 && 2 * keys % THREADS == 0 && states->d.columns % THREADS == 0)
+    if (states->shape.plain)
+        mt_cuda_launch(dev, MT_K_mamba_conv, (states->d.columns + THREADS - 1) / THREADS,
+                       (dev->step.rows + p.m - 1) / p.m, 1, THREADS, 0, &p);
+    else if (dim >= 16 && THREADS % dim == 0 && 2 * keys % THREADS == 0 && states->d.columns % THREADS == 0)
         mt_cuda_launch(dev, MT_K_conv_heads, states->d.columns / THREADS, (dev->step.rows + p.m - 1) / p.m, 1, THREADS,
                        0, &p);
     else
@@ -50,12 +54,21 @@ void mt_cuda_op_gates(mt_device *dev, mt_tensor *gates, mt_columns a, mt_columns
     mt_cuda_launch(dev, MT_K_gates, m, 1, 1, THREADS, 0, &p);
 }
 
-/* mt_cuda_state_reserve refuses the states that this is for. */
 void mt_cuda_op_time_steps(mt_device *dev, mt_tensor *gates, const mt_tensor *x, const mt_tensor *rate,
                            const mt_tensor *bias, float low, float high, size_t m)
 {
-    (void)gates, (void)x, (void)rate, (void)bias, (void)low, (void)high, (void)m;
-    mt_cuda_refuse(dev, "Mamba2");
+    const mt_cuda_time_steps p = {.y = gates->m, .x = x->m, .rate = rate->m, .bias = bias->m, .low = low, .high = high};
+    mt_cuda_launch(dev, MT_K_time_steps, m, 1, 1, THREADS, 0, &p);
+}
+
+/* A block for 32 columns of a head of a span, a warp for some of its keys. */
+static void recur_plain(mt_device *dev, const mt_cuda_recurrent *p)
+{
+    const bool wide = p->st.key_dim > MT_CUDA_MAMBA_WARPS * MT_CUDA_MAMBA_KEYS(false);
+    const uint32_t keys = wide ? MT_CUDA_MAMBA_KEYS(true) : MT_CUDA_MAMBA_KEYS(false);
+    const uint32_t warps = (p->st.key_dim + keys - 1) / keys;
+    mt_cuda_launch(dev, wide ? MT_K_mamba_wide : MT_K_mamba, p->st.blocks, p->st.value_heads, dev->step.spans,
+                   32 * warps, wide ? MT_CUDA_MAMBA_SHARED(true, warps) : MT_CUDA_MAMBA_SHARED(false, warps), p);
 }
 
 void mt_cuda_op_delta(mt_device *dev, mt_tensor *y, mt_states *states, size_t layer, const mt_tensor *x,
@@ -65,6 +78,10 @@ void mt_cuda_op_delta(mt_device *dev, mt_tensor *y, mt_states *states, size_t la
     p.y = y->m;
     p.x = x->m;
     p.gates = gates->m;
+    if (states->shape.plain) {
+        recur_plain(dev, &p);
+        return;
+    }
     const bool few = dev->step.rows < MT_CUDA_SPAN_FEW * dev->step.spans;
     /* delta.cu is for heads of 128 keys; MT_K_delta takes any */
     const mt_cuda_kernel kernel = states->d.key_dim != 128 ? MT_K_delta : few ? MT_K_delta_few : MT_K_delta_many;

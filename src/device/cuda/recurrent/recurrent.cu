@@ -141,9 +141,7 @@ KERNEL(conv_keep)(mt_cuda_recurrent p)
 
 static __device__ inline float decay_of(float t, float rate)
 {
-    const float e = mt_exp1(-fabsf(t)), u = 1.0f + e, small = u - 1.0f;
-    const float soft = (t > 0 ? t : 0.0f) + (small == 0 ? e : mt_log1(u) * (e / small));
-    return mt_exp1(soft * -rate);
+    return mt_exp1(softplus1(t) * -rate);
 }
 
 KERNEL(gates)(mt_cuda_recurrent p) /* in: a, b; w: bias */

@@ -50,4 +50,11 @@ static __device__ inline float input(const mt_cuda_recurrent &p, const mt_cuda_s
     return slot_of(p, span.state)[(uint64_t)((int)p.st.taps - 1 + local) * p.st.columns + column];
 }
 
+/* log(1 + exp(t)) */
+static __device__ inline float softplus1(float t)
+{
+    const float e = mt_exp1(-fabsf(t)), u = 1.0f + e, small = u - 1.0f;
+    return (t > 0 ? t : 0.0f) + (small == 0 ? e : mt_log1(u) * (e / small));
+}
+
 #endif
