@@ -20,7 +20,7 @@ BOX = os.path.join(HERE, "..", "..", "models", "box")
 SUITE = served.Suite("api_thinking")
 test, start = SUITE.test, SUITE.start
 
-QUICK = "MOTET_TEST_QUICK" in os.environ
+QUICK = "MOTET_TEST_FULL" not in os.environ
 QUESTION = "What is 123 + 456?"
 CHAT = {"messages": [{"role": "user", "content": QUESTION}], "temperature": 0, "max_tokens": 100,
         "return_token_ids": True, "enable_thinking": True}

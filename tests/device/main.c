@@ -236,11 +236,12 @@ void begin_rows(run *r, mt_batch *batch)
 
 /* ---- trials ---- */
 
-static void start(const harness *h, run *r, mt_device *dev, uint64_t seed, check *memory)
+/* out: MOST_FLOATS of zeros. finish clears what the check has filled: to clear all would take longer than many checks. */
+static void start(const harness *h, run *r, mt_device *dev, uint64_t seed, check *memory, float *out)
 {
     mt_device_enter(dev);
     *r = (run){.dev = dev, .set = mt_set_new(dev), .seed = seed, .rng = seed, .quick = h->quick, .memory = memory};
-    r->out = mt_alloc_array(MOST_FLOATS, sizeof(*r->out));
+    r->out = out;
     memory->rng = seed;
 }
 
@@ -248,7 +249,7 @@ static void finish(run *r)
 {
     mt_device_enter(r->dev);
     mt_set_free(r->set);
-    mt_free(r->out);
+    memset(r->out, 0, r->filled * sizeof(*r->out));
 }
 
 static void go(const device_check *c, run *r)
@@ -306,18 +307,19 @@ static void shuffle(run *some, const run *all)
 
 static bool try(harness *h, const device_check *c, uint64_t seed)
 {
+    static float outs[3][MOST_FLOATS];
     check memory = {0};
     run defined, tested, some;
     const size_t most = c->units ? c->units : USUAL_UNITS;
     size_t at = 0;
     bool ok = true;
-    start(h, &defined, h->defined, seed, &memory);
+    start(h, &defined, h->defined, seed, &memory, outs[0]);
     defined.units = 1 + (size_t)(mix(seed + 7) % most);
     for (uint32_t i = 0; i < defined.units; i++)
         defined.unit[i] = i;
     if (!h->itself)
         go(c, &defined);
-    start(h, &tested, h->tested, seed, &memory);
+    start(h, &tested, h->tested, seed, &memory, outs[1]);
     tested.units = defined.units;
     memcpy(tested.unit, defined.unit, sizeof(tested.unit));
     go(c, &tested);
@@ -326,7 +328,7 @@ static bool try(harness *h, const device_check *c, uint64_t seed)
                    &at))
             ok = report(c, &tested, "the definition", i, at, defined.out[i * tested.each + at],
                         tested.out[i * tested.each + at]);
-    start(h, &some, h->tested, seed, &memory);
+    start(h, &some, h->tested, seed, &memory, outs[2]);
     shuffle(&some, &tested);
     go(c, &some);
     for (size_t i = 0; ok && i < some.units; i++) {
