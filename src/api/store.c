@@ -100,6 +100,36 @@ static bool can_write(const char *path, mt_error *err)
     return true;
 }
 
+static bool is_known(const char *path, int64_t version, mt_error *err)
+{
+    return version <= VERSION ||
+           mt_fail(err, MT_E_UNSUPPORTED, "the store \"%s\" is of version %lld, not %d: name another file", path,
+                   (long long)version, VERSION);
+}
+
+/* Reads the head of the file by itself: SQLite would make files beside it. */
+bool mt_store_check(const char *path, mt_error *err)
+{
+    enum { HEAD = 100, VERSION_AT = 60 }; /* of SQLite's format: bytes of the head; user_version in it */
+    static const char mark[] = "SQLite format 3";
+    unsigned char head[HEAD];
+    const int file = open(path, O_RDONLY | O_CLOEXEC);
+    const ssize_t len = file >= 0 ? pread(file, head, HEAD, 0) : -1;
+    const int why = errno;
+    uint32_t version = 0;
+
+    if (file >= 0)
+        close(file);
+    if (len <= 0)
+        return len == 0 || why == ENOENT ||
+               mt_fail(err, MT_E_IO, "the store \"%s\" cannot be used: %s", path, strerror(why));
+    if (len < HEAD || memcmp(head, mark, sizeof(mark)) != 0)
+        return mt_fail(err, MT_E_IO, "the store \"%s\" cannot be used: file is not a database", path);
+    for (size_t i = 0; i < sizeof(version); i++)
+        version = version << 8 | head[VERSION_AT + i];
+    return is_known(path, (int64_t)version, err);
+}
+
 static int user_version(sqlite3 *db)
 {
     sqlite3_stmt *statement = NULL;
@@ -151,11 +181,10 @@ static bool set_up(core *s, const char *path, mt_error *err)
 
     sqlite3_busy_timeout(s->db, BUSY_MS);
     version = user_version(s->db);
-    if (version < 0 || version > VERSION)
-        return version < 0
-                   ? refuse(s, path, err)
-                   : mt_fail(err, MT_E_UNSUPPORTED, "the store \"%s\" is of version %d, not %d: name another file",
-                             path, version, VERSION);
+    if (version < 0)
+        return refuse(s, path, err);
+    if (!is_known(path, version, err))
+        return false;
     if (sqlite3_exec(s->db, settings, NULL, NULL, NULL) != SQLITE_OK)
         return refuse(s, path, err);
     for (int i = version; i < VERSION; i++)

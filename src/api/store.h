@@ -22,6 +22,8 @@ typedef struct mt_store_size {
 
 /* path NULL: in memory. limits: of all owners together. NULL: *err. Free with mt_store_close. */
 mt_store *mt_store_open(const char *path, mt_store_size limits, mt_error *err) MT_NODISCARD;
+/* Whether the file is a store that this version reads, or is still to be made; changes nothing. False: *err. */
+bool mt_store_check(const char *path, mt_error *err) MT_NODISCARD;
 void mt_store_close(mt_store *store); /* writes what waits; NULL is fine */
 
 /* The same store as seen by another owner, in which only that owner's answers are found. The store that mt_store_open

@@ -44,6 +44,7 @@
 
 #define PREFIX "file-"
 #define PART ".part"
+#define LOCK "lock"
 #define MAGIC "motet file 1 "
 
 /* HEAD: bytes of a file's head; DIGITS: of its checksum; RANDOM: letters of an id behind the prefix */
@@ -297,17 +298,35 @@ static bool list_files(mt_files *f, mt_error *err)
     return true;
 }
 
+static bool lock(int file, const char *folder, mt_error *err)
+{
+    return flock(file, LOCK_EX | LOCK_NB) == 0 ||
+           mt_fail(err, MT_E_BUSY, "\"%.200s\" is in use by another process", folder);
+}
+
+bool mt_files_check(const char *folder, mt_error *err)
+{
+    const int in = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const int file = in >= 0 ? openat(in, LOCK, O_RDWR | O_CLOEXEC | O_NOFOLLOW) : -1;
+    const bool ok = file < 0 || lock(file, folder, err);
+
+    if (file >= 0)
+        close(file);
+    if (in >= 0)
+        close(in);
+    return ok;
+}
+
 static bool open_folder(mt_files *f, const char *folder, mt_error *err)
 {
     if (!mt_file_make_folder(folder))
         return mt_fail(err, MT_E_IO, "\"%.200s\" cannot be made: %s", folder, strerror(errno));
     f->folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (f->folder >= 0)
-        f->lock_file = openat(f->folder, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+        f->lock_file = openat(f->folder, LOCK, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (f->folder < 0 || f->lock_file < 0)
         return mt_fail(err, MT_E_IO, "\"%.200s\" cannot be used: %s", folder, strerror(errno));
-    return flock(f->lock_file, LOCK_EX | LOCK_NB) == 0 ||
-           mt_fail(err, MT_E_BUSY, "\"%.200s\" is in use by another process", folder);
+    return lock(f->lock_file, folder, err);
 }
 
 /* The sweeper's thread. */

@@ -35,6 +35,8 @@ typedef struct mt_files_limits {
 
 /* Makes the folder where it is missing, and removes what unfinished uploads have left there. NULL: *err. */
 mt_files *mt_files_open(const char *folder, mt_files_limits limits, mt_error *err) MT_NODISCARD;
+/* Whether the folder is in use by another process; changes nothing. */
+bool mt_files_check(const char *folder, mt_error *err) MT_NODISCARD;
 void mt_files_close(mt_files *files); /* no part is left; NULL is fine */
 
 /* Begins a file of an owner. size: how many bytes it will have at least, as far as is known; else 0. NULL: *err. End it

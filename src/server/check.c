@@ -8,9 +8,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "api/store.h"
 #include "base/alloc.h"
 #include "chat/chat_template.h"
 #include "chat/parse.h"
+#include "files/store.h"
 #include "http/listen.h"
 #include "http/proxies.h"
 #include "http/tls.h"
@@ -93,11 +95,22 @@ static bool check_written(const char *option, const char *path, mt_error *err)
     return fd >= 0 || mt_fail(err, MT_E_IO, "\"--%s\" cannot use \"%s\": %s", option, path, strerror(error));
 }
 
+/* Batches have a folder in that of the files. */
+static bool check_files_dir(const char *path, mt_error *err)
+{
+    char batches[MT_LIMIT_PATH];
+
+    return check_written("files-dir", path, err) && mt_files_check(path, err) &&
+           (snprintf(batches, sizeof(batches), "%s/batches", path) < (int)sizeof(batches)
+                ? check_written("files-dir", batches, err)
+                : mt_fail(err, MT_E_INVALID, "the name of the folder \"%.200s\" is too long", path));
+}
+
 static bool check_files(const mt_options *opt, mt_error *err)
 {
-    return (!opt->store || check_path("store", opt->store, err)) &&
+    return (!opt->store || (check_path("store", opt->store, err) && mt_store_check(opt->store, err))) &&
            (!opt->cache_dir || check_written("cache-dir", opt->cache_dir, err)) &&
-           (!opt->files_dir || check_written("files-dir", opt->files_dir, err)) && mt_server_remote_check(opt, err) &&
+           (!opt->files_dir || check_files_dir(opt->files_dir, err)) && mt_server_remote_check(opt, err) &&
            (!opt->media_root || check_folder("media-root", opt->media_root, R_OK | X_OK, err));
 }
 
@@ -114,8 +127,8 @@ static bool check_keys(const mt_options *opt, mt_error *err)
 {
     mt_keys keys = {0};
     mt_guard guard;
-    const bool ok =
-        mt_keys_read(&keys, &opt->api_keys, opt->keys, err) && mt_guard_init(&guard, opt, keys.count > 0, err);
+    const bool ok = mt_keys_read(&keys, &opt->api_keys, opt->keys, err) && mt_warm_may(opt, &keys, err) &&
+                    mt_guard_init(&guard, opt, keys.count > 0, err);
 
     mt_keys_free(&keys);
     return ok;
@@ -161,6 +174,25 @@ static bool check_address(const mt_options *opt, mt_error *err)
     return ok;
 }
 
+/* What a start, or what comes after it, does beyond the check. */
+static void write_rest(const mt_options *opt, mt_buf *out)
+{
+    const struct {
+        bool here;
+        const char *what;
+    } rest[] = {{!opt->dir, "the models that were found, which are loaded when they are asked for; motet serve NAME "
+                            "--check loads one"},
+                {opt->warm_prompts, "whether the model accepts the prompts to warm: a server logs those it does not"},
+                {opt->store, "the answers in the store"},
+                {opt->files_dir, "the files and batches of --files-dir: a server leaves damaged ones out"},
+                {opt->cache_dir, "the records of --cache-dir: a server reads each as it is needed"},
+                {opt->cache_remote, "whether --cache-remote answers: a server tries again until it does"}};
+
+    for (size_t i = 0; i < MT_COUNT(rest); i++)
+        if (rest[i].here)
+            mt_buf_printf(out, "-       not looked at: %s\n", rest[i].what);
+}
+
 bool mt_serve_check(const mt_options *opt, mt_buf *out)
 {
     static const struct {
@@ -170,7 +202,7 @@ bool mt_serve_check(const mt_options *opt, mt_buf *out)
                  {"store and folders", check_files},   {"keys and names", check_keys},
                  {"prompts to warm", check_warm},      {"proxies", check_proxies},
                  {"origins", check_origins},           {"certificate", check_tls},
-                 {"address and port", check_address}};
+                 {"address and port", check_address},  {"KV events", mt_fleet_check_events}};
     bool all = true;
 
     for (size_t i = 0; i < opt->read.count; i++)
@@ -184,8 +216,6 @@ bool mt_serve_check(const mt_options *opt, mt_buf *out)
                       ok ? "" : err.text);
         all = all && ok;
     }
-    if (!opt->dir)
-        mt_buf_puts(out, "-       not looked at: the models that were found, which are loaded when they are asked for; "
-                         "motet serve NAME --check loads one\n");
+    write_rest(opt, out);
     return all;
 }

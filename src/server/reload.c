@@ -21,7 +21,7 @@ void mt_reload_share(mt_server *server)
         mt_account_owner(a, owner);
         a->store = mt_store_view(server->store, owner);
     }
-    if (server->opt->isolate == MT_ISOLATE_ON || (server->opt->isolate == MT_ISOLATE_AUTO && keys->account_count > 1))
+    if (mt_keys_isolated(keys, server->opt))
         server->isolate = true; /* and stays so, for those whose prompts were cached in that belief */
 }
 

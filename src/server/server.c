@@ -419,28 +419,6 @@ static void share_store(mt_server *server)
         mt_store_adopt(server->keys.accounts[0]->store);
 }
 
-/* What several ranks cannot do: each rank has its own part of the cache, which is not kept on disk; and only one model
-   can be computed by them. */
-static bool check_ranks(const mt_server *server, mt_error *err)
-{
-    if (!mt_ranks_all())
-        return true;
-    if (server->opt->cache_dir || server->opt->cache_remote)
-        return mt_fail(err, MT_E_UNSUPPORTED,
-                       "several ranks keep nothing but in memory: leave \"%s\" out, or start one process",
-                       server->opt->cache_dir ? "--cache-dir" : "--cache-remote");
-    return server->fleet.alone ||
-           mt_fail(err, MT_E_UNSUPPORTED, "several ranks serve one model: name one, or start one process");
-}
-
-/* Prompts that are computed without a key are not found by keys that have a cache of their own. */
-static bool check_warm(const mt_server *server, mt_error *err)
-{
-    return !server->opt->warm_prompts || !server->isolate ||
-           mt_fail(err, MT_E_INVALID,
-                   "\"--warm-prompts\" is of no use where keys share no cache: give --isolate off, or leave it out");
-}
-
 /* Batches, in a folder of the files'. */
 static bool open_batches(mt_server *server, int64_t keep, mt_error *err)
 {
@@ -482,8 +460,9 @@ static bool begin(mt_server *server, const mt_http_route *routes, size_t count, 
         !mt_fleet_open(&server->fleet, &fleet, err))
         return false;
     mt_lockdown(server->opt, &server->fleet);
-    if (!mt_fleet_equip(&server->fleet, err) || !check_ranks(server, err) ||
+    if (!mt_fleet_equip(&server->fleet, err) ||
         !mt_keys_read(&server->keys, &server->opt->api_keys, server->opt->keys, err) ||
+        !mt_warm_may(server->opt, &server->keys, err) ||
         !mt_guard_init(&server->guard, server->opt, server->keys.count > 0, err))
         return false;
     for (size_t i = 0; i < server->opt->trusted_proxies.count; i++)
@@ -497,8 +476,6 @@ static bool begin(mt_server *server, const mt_http_route *routes, size_t count, 
         return false;
     share_store(server);
     if (server->opt->files_dir && !open_files(server, err))
-        return false;
-    if (!check_warm(server, err))
         return false;
     server->http = listen_on(server, routes, count, err);
     if (!server->http)

@@ -4,6 +4,8 @@
 usage: tests/api/test_service.py --motet PROGRAM [NAME ...]"""
 
 import contextlib
+import fcntl
+import json
 import os
 import re
 import shlex
@@ -85,6 +87,71 @@ def what_cannot_start_is_not_well():
         assert status == 1 and '"--cache-dir" cannot use' in out, out
         status, out = check_folder(folder, "--web-connect", "https://tools.example/mcp")
         assert status == 1 and "FAILED  origins: --web-connect" in out, out
+
+
+@test
+def what_a_start_says_of_its_folders_and_addresses_a_check_says():
+    """The same sentence, and nothing is changed; beside what is well, the check names what it did not look at."""
+    with tempfile.TemporaryDirectory() as top, socket.socket() as taken:
+        def file(name, text):
+            path = os.path.join(top, name)
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(text)
+            return path
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        newer, files, locked = (os.path.join(top, name) for name in ("newer.db", "files", "locked"))
+        with contextlib.closing(sqlite3.connect(newer)) as other:
+            other.execute("PRAGMA user_version = 99")
+        os.mkdir(files)
+        file("files/batches", "")
+        os.mkdir(locked)
+        keys, prompts = file("keys", "sk-1 name=a\nsk-2 name=b\n"), file("prompts", '{"prompt": "hi"}\n')
+        os.chmod(keys, 0o600)
+        lock = open(os.path.join(locked, "lock"), "w", encoding="utf-8")
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for options in (("--store", prompts), ("--store", newer), ("--files-dir", files), ("--files-dir", locked),
+                        ("--kv-events-replay", "tcp://127.0.0.1:0"), ("--kv-events", "nonsense"),
+                        ("--kv-events", "tcp://127.0.0.1:{}".format(taken.getsockname()[1])),
+                        ("--warm-prompts", prompts, "--keys", keys)):
+            before = sorted(os.walk(top))
+            status, out, err = check("--port", "0", *options)
+            failed = [line for line in out.splitlines() if line.startswith("FAILED")]
+            assert status == 1 and len(failed) == 1 and err == "", (options, out, err)
+            assert sorted(os.walk(top)) == before, options
+            said = subprocess.run([SUITE.program, "serve", SUITE.folder, "--port", "0", "--log-level", "error", *options],
+                                  capture_output=True, text=True, timeout=served.PATIENCE, check=False)
+            start_says = said.stderr.removeprefix("motet: ").strip()
+            assert said.returncode == 1, (options, said)
+            if options[1] != files:  # a start tries to make the folder, a check a file in it
+                assert failed[0].split(": ", 1)[1] == start_says, (options, failed, said)
+        lock.close()
+        status, out, err = check("--port", "0", "--store", os.path.join(top, "new.db"), "--files-dir", locked,
+                                 "--cache-dir", os.path.join(top, "cache"), "--warm-prompts", prompts,
+                                 "--cache-remote", "redis://127.0.0.1:1", "--kv-events", "tcp://127.0.0.1:*")
+        rest = [line for line in out.splitlines() if line.startswith("-       not looked at: ")]
+        assert status == 0 and len(rest) == 5, (out, err)
+
+
+@test
+def tensors_decide_and_not_what_a_config_says_of_them():
+    """A checkpoint whose config.json tells of AWQ or GPTQ and whose tensors are plain: well, and it answers as without."""
+    with tempfile.TemporaryDirectory() as top, start() as server:
+        folder, ask = fixture.write(os.path.join(top, "model")), {"prompt": "a b c", "max_tokens": 8, "temperature": 0}
+        plain = server.post("/v1/completions", ask).json()["choices"]
+        path = os.path.join(folder, "config.json")
+        with open(path, encoding="utf-8") as f:
+            config = json.load(f)
+        for method in "awq", "gptq":
+            config["quantization_config"] = {"quant_method": method, "bits": 4, "group_size": 128}
+            with open(path, "w", encoding="utf-8") as f:
+                json.dump(config, f)
+            assert check_folder(folder)[0] == 0
+            other = served.Server(SUITE.program, folder)
+            try:
+                assert other.post("/v1/completions", ask).json()["choices"] == plain
+            finally:
+                other.stop(seconds=60)
 
 
 @test

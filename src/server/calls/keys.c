@@ -363,3 +363,8 @@ bool mt_keys_renew(mt_keys *keys, const mt_option_list *list, const char *file, 
     mt_free(read.accounts);
     return true;
 }
+
+bool mt_keys_isolated(const mt_keys *keys, const mt_options *opt)
+{
+    return opt->isolate == MT_ISOLATE_ON || (opt->isolate == MT_ISOLATE_AUTO && keys->account_count > 1);
+}

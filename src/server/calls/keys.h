@@ -34,6 +34,9 @@ void mt_keys_free(mt_keys *keys);
    stay, with or without keys, with their counters. False: *err, and nothing has changed. */
 bool mt_keys_renew(mt_keys *keys, const mt_option_list *list, const char *file, mt_error *err) MT_NODISCARD;
 
+/* Whether accounts are to share no cached prompts, by --isolate. */
+bool mt_keys_isolated(const mt_keys *keys, const mt_options *opt);
+
 /* The account of a key; NULL: the key is unknown or NULL. Takes equally long for every wrong key. */
 mt_account *mt_keys_find(const mt_keys *keys, const char *key);
 

@@ -27,6 +27,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "ranks/ranks.h"
 #include "server/fleet/fleet_inside.h"
 #include "server/limits.h"
 
@@ -614,6 +615,22 @@ bool mt_fleet_open(mt_fleet *f, const mt_fleet_params *params, mt_error *err)
     return mt_fleet_name(f, err);
 }
 
+/* What several ranks cannot do: each rank has its own part of the cache, which is not kept on disk; and only one model
+   can be computed by them. */
+static bool check_ranks(const mt_fleet *f, mt_error *err)
+{
+    const mt_options *opt = f->params.opt;
+
+    if (!mt_ranks_all())
+        return true;
+    if (opt->cache_dir || opt->cache_remote)
+        return mt_fail(err, MT_E_UNSUPPORTED,
+                       "several ranks keep nothing but in memory: leave \"%s\" out, or start one process",
+                       opt->cache_dir ? "--cache-dir" : "--cache-remote");
+    return f->alone ||
+           mt_fail(err, MT_E_UNSUPPORTED, "several ranks serve one model: name one, or start one process");
+}
+
 /* Loads a member and unloads it. */
 static bool try_member(mt_fleet *f, mt_member *m, mt_error *err)
 {
@@ -633,11 +650,10 @@ static bool try_member(mt_fleet *f, mt_member *m, mt_error *err)
 bool mt_fleet_check(const mt_options *opt, mt_error *err)
 {
     mt_fleet f;
-    bool ok = mt_fleet_open(&f, &(mt_fleet_params){.opt = opt}, err);
+    bool ok = mt_fleet_open(&f, &(mt_fleet_params){.opt = opt}, err) && mt_fleet_share_out(&f, err) &&
+              check_ranks(&f, err);
 
     /* Those that were found on this machine are opened when they are asked for, as in a server. */
-    if (ok && !f.open)
-        ok = mt_fleet_share_out(&f, err);
     for (size_t i = 0; ok && !f.open && i < f.count; i++)
         ok = try_member(&f, f.members[i], err);
     mt_fleet_close(&f);
@@ -646,7 +662,7 @@ bool mt_fleet_check(const mt_options *opt, mt_error *err)
 
 bool mt_fleet_equip(mt_fleet *f, mt_error *err)
 {
-    if (!mt_fleet_share_out(f, err) || !mt_fleet_publish(f, err))
+    if (!mt_fleet_share_out(f, err) || !mt_fleet_publish(f, err) || !check_ranks(f, err))
         return false;
     mt_server_disk_open(&f->disk, f->params.opt);
     return true;

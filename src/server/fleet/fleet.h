@@ -150,6 +150,8 @@ struct mt_fleet {
 /* Loads each model that the options name, and unloads it. Where they name none, only whether there are any is looked
    at. False: *err. */
 bool mt_fleet_check(const mt_options *opt, mt_error *err) MT_NODISCARD;
+/* Opens the addresses of --kv-events for a moment. */
+bool mt_fleet_check_events(const mt_options *opt, mt_error *err) MT_NODISCARD;
 
 /* mt_fleet_open finds and reads the folders of the named models, mt_fleet_equip opens device, publisher and disk, whose
    threads begin here. False: *err. Close with mt_fleet_close either way. No model is loaded before mt_fleet_start,

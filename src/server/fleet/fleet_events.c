@@ -31,6 +31,15 @@ bool mt_fleet_publish(mt_fleet *f, mt_error *err)
     return true;
 }
 
+bool mt_fleet_check_events(const mt_options *opt, mt_error *err)
+{
+    mt_fleet f = {.params = {.opt = opt}};
+    const bool ok = mt_fleet_publish(&f, err);
+
+    mt_publisher_close(f.publisher);
+    return ok;
+}
+
 mt_kv_events *mt_fleet_events(const mt_fleet *f, const mt_member *m)
 {
     const mt_options *opt = f->params.opt;

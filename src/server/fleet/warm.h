@@ -5,6 +5,7 @@
 
 #include "api/dialect.h"
 #include "base/error.h"
+#include "server/calls/keys.h"
 #include "server/fleet/fleet.h"
 
 typedef struct mt_server mt_server;
@@ -24,6 +25,9 @@ typedef struct mt_warm_list {
 
 bool mt_warm_read(mt_warm_list *list, const char *path, mt_error *err) MT_NODISCARD;
 void mt_warm_free(mt_warm_list *list);
+
+/* Prompts that are computed without a key are not found by keys that have a cache of their own. False: *err. */
+bool mt_warm_may(const mt_options *opt, const mt_keys *keys, mt_error *err) MT_NODISCARD;
 
 /* Part of mt_server. Only the io thread uses it once the server runs. */
 typedef struct mt_warm {

@@ -212,3 +212,10 @@ void mt_warm_free(mt_warm_list *list)
     mt_free(list->at);
     *list = (mt_warm_list){0};
 }
+
+bool mt_warm_may(const mt_options *opt, const mt_keys *keys, mt_error *err)
+{
+    return !opt->warm_prompts || !mt_keys_isolated(keys, opt) ||
+           mt_fail(err, MT_E_INVALID,
+                   "\"--warm-prompts\" is of no use where keys share no cache: give --isolate off, or leave it out");
+}
