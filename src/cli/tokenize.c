@@ -92,8 +92,11 @@ static bool parse_ids(const mt_buf *input, mt_ids *ids, mt_error *err)
 
         errno = 0;
         id = strtoul(p, &end, 10);
-        if (*p < '0' || *p > '9' || errno || id >= MT_LIMIT_VOCAB || (*end && !strchr(" ,\t\r\n", *end)))
+        if (*p < '0' || *p > '9' || (*end && !strchr(" ,\t\r\n", *end)))
             return mt_fail(err, MT_E_INVALID, "\"%.*s\" is not a token id: give numbers with blanks between them",
+                           (int)strcspn(p, " ,\t\r\n"), p);
+        if (errno || id >= MT_LIMIT_VOCAB)
+            return mt_fail(err, MT_E_INVALID, "%.*s is beyond every vocabulary: give token ids of this model",
                            (int)strcspn(p, " ,\t\r\n"), p);
         mt_ids_add(ids, (uint32_t)id);
         p = end;

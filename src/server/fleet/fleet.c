@@ -627,8 +627,7 @@ static bool check_ranks(const mt_fleet *f, mt_error *err)
         return mt_fail(err, MT_E_UNSUPPORTED,
                        "several ranks keep nothing but in memory: leave \"%s\" out, or start one process",
                        opt->cache_dir ? "--cache-dir" : "--cache-remote");
-    return f->alone ||
-           mt_fail(err, MT_E_UNSUPPORTED, "several ranks serve one model: name one, or start one process");
+    return f->alone || mt_fail(err, MT_E_UNSUPPORTED, "several ranks serve one model: name one, or start one process");
 }
 
 /* Loads a member and unloads it. */
@@ -650,8 +649,8 @@ static bool try_member(mt_fleet *f, mt_member *m, mt_error *err)
 bool mt_fleet_check(const mt_options *opt, mt_error *err)
 {
     mt_fleet f;
-    bool ok = mt_fleet_open(&f, &(mt_fleet_params){.opt = opt}, err) && mt_fleet_share_out(&f, err) &&
-              check_ranks(&f, err);
+    bool ok =
+        mt_fleet_open(&f, &(mt_fleet_params){.opt = opt}, err) && mt_fleet_share_out(&f, err) && check_ranks(&f, err);
 
     /* Those that were found on this machine are opened when they are asked for, as in a server. */
     for (size_t i = 0; ok && !f.open && i < f.count; i++)
