@@ -132,7 +132,7 @@ def debian13():
 
 def tried(use, options, tests, *packages):
     """The last lines of tests in a Debian that has the packages of tools/packages for them, with the program built there.
-    Stages of this kind share it; each set of options has a build of its own."""
+    Stages of this kind share it; each set of options has a build of its own, with all that is installed."""
     if "tried" not in SHARED:
         made = root("tried")
         made.install("make", "python3", *ccache())
@@ -142,7 +142,7 @@ def tried(use, options, tests, *packages):
     if packages:
         r.install(*packages)
     build = "build" + options.replace("=", "-")
-    r.run("tools/setup.sh {} && {{ test -e {} || meson setup {} -Dtests=false {}; }} && ninja -C {} --quiet motet".format(
+    r.run("tools/setup.sh {} && {{ test -e {} || meson setup {} -Dtests=false {}; }} && ninja -C {} --quiet".format(
         use, build, build, options, build), cwd="/src/motet")
     return "; ".join(last(r.run("python3 {} --motet {}/motet {}".format(test, build, names), cwd="/src/motet"))
                      for test, names in tests)
