@@ -138,7 +138,7 @@ void mt_server_keep_alive(mt_server *server);
 
 /* Tasks: what preparation threads do for calls that need no engine. See tasks.c, render.c, ollama.c, others.c,
    lmstudio.c. */
-extern mt_task mt_task_tokenize, mt_task_detokenize, mt_task_apply_template, mt_task_render, mt_task_render_chat,
+extern const mt_task mt_task_tokenize, mt_task_detokenize, mt_task_apply_template, mt_task_render, mt_task_render_chat,
     mt_task_tags, mt_task_ps, mt_task_show, mt_task_delete, mt_task_props, mt_task_slots, mt_task_cache_reset,
     mt_task_lmstudio_models, mt_task_lmstudio_model, mt_task_lmstudio_list, mt_task_lmstudio_find,
     mt_task_lmstudio_load, mt_task_lmstudio_config, mt_task_lmstudio_tokenize, mt_task_lmstudio_upload, mt_task_create,
@@ -183,10 +183,10 @@ extern mt_http_handler mt_blobs_put;
 extern mt_http_handler mt_files_put, mt_files_list_get, mt_files_get, mt_files_content, mt_files_delete;
 
 /* Io thread: starts a task of a request without a body, for which the values of its query are the body. */
-void mt_files_start_task(mt_server *server, mt_http_request *request, const mt_dialect *dialect, mt_task *task);
+void mt_files_start_task(mt_server *server, mt_http_request *request, const mt_dialect *dialect, const mt_task *task);
 
 /* Batches: see routes/batches.c. */
-extern mt_task mt_task_batch_create, mt_task_batch_create_list, mt_task_batch_get, mt_task_batch_list,
+extern const mt_task mt_task_batch_create, mt_task_batch_create_list, mt_task_batch_get, mt_task_batch_list,
     mt_task_batch_cancel, mt_task_batch_delete;
 extern mt_http_handler mt_batches_get, mt_batches_listed, mt_batches_cancelled, mt_batches_deleted, mt_batches_content;
 
@@ -197,7 +197,7 @@ extern mt_teller mt_gemini_models, mt_gemini_model; /* in the shape of Gemini's 
 bool mt_models_may(const mt_server *server, const mt_account *account, mt_failure *why);
 
 /* Responses that are kept or still run: see stored.c. The tasks are those of responses that have ended. */
-extern mt_task mt_task_stored_get, mt_task_stored_replay, mt_task_stored_delete, mt_task_stored_items;
+extern const mt_task mt_task_stored_get, mt_task_stored_replay, mt_task_stored_delete, mt_task_stored_items;
 extern mt_http_handler mt_stored_get, mt_stored_delete, mt_stored_items, mt_stored_cancel;
 
 #endif

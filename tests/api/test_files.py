@@ -421,5 +421,18 @@ def pictures_by_their_ids():
         assert answer.status == 400 and "there is no file" in answer.json()["error"]["message"], answer.body
 
 
+@SUITE.test
+def files_need_no_model():
+    with started() as (server, _):
+        state = lambda: server.request("GET", "/v1/models").json()["data"][0]["state"]
+        file = keep(server)
+        assert server.post("/v1/models/unload", {"model": "tiny"}).status == 200
+        assert served.eventually(lambda: state() == "unloaded")
+        assert [each["id"] for each in server.request("GET", "/v1/files").json()["data"]] == [file["id"]]
+        assert server.request("GET", "/v1/files/" + file["id"]).json() == file
+        assert server.request("DELETE", "/v1/files/" + file["id"]).json()["deleted"] is True
+        assert state() == "unloaded"
+
+
 if __name__ == "__main__":
     SUITE.main()

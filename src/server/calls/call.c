@@ -323,7 +323,7 @@ void mt_call_receive(mt_call *call, size_t prompt, const mt_event *event, bool r
 }
 
 /* A call with what its request says, in the server's list. Gets the body from request. */
-static mt_call *new_call(mt_server *server, mt_http_request *request, const mt_dialect *dialect, mt_task *task)
+static mt_call *new_call(mt_server *server, mt_http_request *request, const mt_dialect *dialect, const mt_task *task)
 {
     mt_call *call = mt_alloc(sizeof(*call));
 
@@ -349,7 +349,7 @@ static mt_call *new_call(mt_server *server, mt_http_request *request, const mt_d
     call->body = request->body;
     call->body_len = request->body_len;
     call->bodiless = call->body_len == 0 &&
-                     (request->method == MT_HTTP_GET || request->method == MT_HTTP_HEAD || task == mt_task_cache_reset);
+                     (request->method == MT_HTTP_GET || request->method == MT_HTTP_HEAD || (task && task->no_body));
     call->coding = request->coding;
     call->body_charge = request->charged;
     request->body = NULL;
@@ -452,7 +452,7 @@ static void begin(mt_call *call)
         mt_mailbox_post(call->server->mailbox, &call->prepared_message);
 }
 
-mt_call *mt_call_start(mt_server *server, mt_http_request *request, const mt_dialect *dialect, mt_task *task)
+mt_call *mt_call_start(mt_server *server, mt_http_request *request, const mt_dialect *dialect, const mt_task *task)
 {
     const bool large = request->body_len > MT_LIMIT_SMALL_BODY;
     mt_workers *lane = server->lanes[large ? MT_LANE_LARGE : MT_LANE_SMALL];

@@ -19,9 +19,13 @@ typedef struct mt_preparation mt_preparation; /* server/prepare/preparation.h */
 typedef struct mt_server mt_server;
 typedef struct mt_watcher mt_watcher;
 
-/* The work of a preparation thread for a call that needs no engine: appends the answer to out, or returns false with
-   *why. */
-typedef bool mt_task(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why);
+/* The work of a preparation thread for a call that needs no engine. */
+typedef struct mt_task {
+    /* Appends the answer to out, or returns false with *why */
+    bool (*run)(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why);
+    bool no_model; /* run uses no model, so the call neither names one nor waits until one is loaded */
+    bool no_body;  /* the request needs no body, whatever its method */
+} mt_task;
 
 /* The queue of preparation threads in which a call is prepared. A call begins in the small or the large lane and moves
    to a later one once it is known what it needs, so that no call waits behind slower kinds of work. */
@@ -61,7 +65,7 @@ struct mt_call {
     /* The model; NULL before the call has its reference, which it gets before it is prepared */
     mt_served *served;
     const mt_dialect *dialect; /* NULL: a call of no dialect; its errors are written as OpenAI's */
-    mt_task *task;             /* answers the call in place of the engine; NULL: the engine does */
+    const mt_task *task;       /* answers the call in place of the engine; NULL: the engine does */
     uint64_t loading;          /* nanoseconds until the call had its model */
     bool bodiless;             /* the request has no body, and needs none */
     char id[MT_RANDOM_ID];
@@ -166,7 +170,7 @@ bool mt_call_may_start(mt_server *server, const mt_http_request *request, mt_fai
 /* Io thread: makes a call of a request and hands it to a lane, or answers with an error and returns NULL. Owns and
    frees request. dialect may be NULL; task NULL: the engine answers. The call may be used until the io thread is
    back in its loop. */
-mt_call *mt_call_start(mt_server *server, mt_http_request *request, const mt_dialect *dialect, mt_task *task);
+mt_call *mt_call_start(mt_server *server, mt_http_request *request, const mt_dialect *dialect, const mt_task *task);
 
 /* A call that the server itself makes. */
 typedef struct mt_call_own {

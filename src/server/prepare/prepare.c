@@ -614,7 +614,7 @@ static bool prepare_task(mt_call *call, const json_t *body, mt_failure *why)
     if (takes_long(call, body, mt_chat_request_has_media(body)))
         return true;
     call->arena = mt_arena_new(MT_LIMIT_REQUEST_MEMORY);
-    ok = call->task(call, body, &call->text, why);
+    ok = call->task->run(call, body, &call->text, why);
     mt_arena_free(call->arena);
     call->arena = NULL;
     return ok;
@@ -638,21 +638,6 @@ static bool change_lane(mt_call *call, json_t *body, mt_failure *why)
                           kinds[call->lane]);
 }
 
-/* Whether the task is about models in general and needs none itself. */
-static bool needs_none(const mt_call *call)
-{
-    return call->task == mt_task_tags || call->task == mt_task_ps || call->task == mt_task_show ||
-           call->task == mt_task_delete || call->task == mt_task_cache_reset || call->task == mt_task_lmstudio_models ||
-           call->task == mt_task_lmstudio_model || call->task == mt_task_create || call->task == mt_task_copy ||
-           call->task == mt_task_blob || call->task == mt_task_lmstudio_list || call->task == mt_task_lmstudio_find ||
-           call->task == mt_task_lmstudio_upload || call->task == mt_task_batch_create ||
-           call->task == mt_task_batch_create_list || call->task == mt_task_batch_get ||
-           call->task == mt_task_batch_list || call->task == mt_task_batch_cancel ||
-           call->task == mt_task_batch_delete || call->task == mt_task_stored_get ||
-           call->task == mt_task_stored_replay || call->task == mt_task_stored_delete ||
-           call->task == mt_task_stored_items;
-}
-
 static const json_t *model_of(const mt_call *call, const json_t *body)
 {
     return call->dialect && call->dialect->model ? call->dialect->model(body) : json_object_get(body, "model");
@@ -666,7 +651,7 @@ static bool find_model(mt_call *call, json_t *body, mt_failure *why)
     const bool vectors = call->dialect && call->dialect->vectors;
     const uint64_t asked = mt_clock_ns();
 
-    if (call->waiter.has || needs_none(call))
+    if (call->waiter.has || (call->task && call->task->no_model))
         return true;
     if (model && !json_is_null(model) && !json_is_string(model))
         return mt_failure_type(why, "model", model, "a string");

@@ -64,7 +64,7 @@ static void add_prompt(mt_call *call, const json_t *body, const mt_token_prompt 
                   (bool)json_is_true(json_object_get(body, "stream")));
 }
 
-bool mt_task_render_chat(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
+static bool answer_render_chat(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
     mt_token_prompt tokens = {.count = 0};
     const bool ok = mt_tokens_request(call->served, call->arena, body, &call->prep, &tokens, NULL, why);
@@ -74,6 +74,8 @@ bool mt_task_render_chat(mt_call *call, const json_t *body, mt_buf *out, mt_fail
     mt_pictures_free(&tokens.pictures);
     return ok;
 }
+
+const mt_task mt_task_render_chat = {.run = answer_render_chat};
 
 /* Writes a list, since the request may have several prompts. */
 static bool render_all(mt_call *call, mt_ask *ask, const json_t *body, mt_buf *out, mt_failure *why)
@@ -92,7 +94,7 @@ static bool render_all(mt_call *call, mt_ask *ask, const json_t *body, mt_buf *o
     return true;
 }
 
-bool mt_task_render(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
+static bool answer_render(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
     mt_ask *ask = mt_arena_alloc(call->arena, sizeof(*ask));
     bool ok;
@@ -104,3 +106,5 @@ bool mt_task_render(mt_call *call, const json_t *body, mt_buf *out, mt_failure *
     mt_ask_free(ask);
     return ok;
 }
+
+const mt_task mt_task_render = {.run = answer_render};

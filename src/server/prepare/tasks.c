@@ -110,7 +110,7 @@ static bool read_tokens(mt_call *call, const json_t *body, mt_token_prompt *toke
 }
 
 /* The body is {"prompt": text} or {"messages": [...]}, or llama.cpp's {"content": text}. */
-bool mt_task_tokenize(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
+static bool answer_tokenize(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
     const mt_served *served = call->served;
     mt_token_prompt tokens = {.count = 0};
@@ -133,6 +133,8 @@ bool mt_task_tokenize(mt_call *call, const json_t *body, mt_buf *out, mt_failure
     return ok;
 }
 
+const mt_task mt_task_tokenize = {.run = answer_tokenize};
+
 static bool decode(const mt_served *served, const mt_ask_prompt *ids, bool skip_special, mt_buf *out, mt_failure *why)
 {
     mt_buf text = {.limit = MT_LIMIT_ANSWER_BYTES};
@@ -152,7 +154,7 @@ static bool decode(const mt_served *served, const mt_ask_prompt *ids, bool skip_
     return ok;
 }
 
-bool mt_task_detokenize(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
+static bool answer_detokenize(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
     const json_t *tokens = json_object_get(body, "tokens");
     bool skip_special = false;
@@ -165,7 +167,9 @@ bool mt_task_detokenize(mt_call *call, const json_t *body, mt_buf *out, mt_failu
            decode(call->served, &ids, skip_special, out, why);
 }
 
-bool mt_task_apply_template(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
+const mt_task mt_task_detokenize = {.run = answer_detokenize};
+
+static bool answer_apply_template(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
     mt_token_prompt tokens = {.count = 0};
     mt_chat_text text;
@@ -179,3 +183,5 @@ bool mt_task_apply_template(mt_call *call, const json_t *body, mt_buf *out, mt_f
     mt_pictures_free(&tokens.pictures);
     return ok;
 }
+
+const mt_task mt_task_apply_template = {.run = answer_apply_template};

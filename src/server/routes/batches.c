@@ -114,7 +114,7 @@ static mt_bulk *new_batch(const mt_call *call, bool anthropic)
     return b;
 }
 
-bool mt_task_batch_create(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
+static bool answer_batch_create(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
     mt_bulk *b;
 
@@ -128,9 +128,11 @@ bool mt_task_batch_create(mt_call *call, const json_t *body, mt_buf *out, mt_fai
     return false;
 }
 
+const mt_task mt_task_batch_create = {.run = answer_batch_create, .no_model = true};
+
 /* ---- Anthropic's ---- */
 
-bool mt_task_batch_create_list(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
+static bool answer_batch_create_list(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
     mt_batches *all = call->server->batches;
     mt_bulk *b;
@@ -148,9 +150,11 @@ bool mt_task_batch_create_list(mt_call *call, const json_t *body, mt_buf *out, m
     return false;
 }
 
+const mt_task mt_task_batch_create_list = {.run = answer_batch_create_list, .no_model = true};
+
 /* ---- both ---- */
 
-bool mt_task_batch_get(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
+static bool answer_batch_get(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
     char owner[MT_ACCOUNT_OWNER];
 
@@ -159,7 +163,9 @@ bool mt_task_batch_get(mt_call *call, const json_t *body, mt_buf *out, mt_failur
     return mt_batches_tell(call->server->batches, owner, is_anthropic(call->dialect), call->param, out, why);
 }
 
-bool mt_task_batch_cancel(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
+const mt_task mt_task_batch_get = {.run = answer_batch_get, .no_model = true};
+
+static bool answer_batch_cancel(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
     char owner[MT_ACCOUNT_OWNER];
 
@@ -168,7 +174,9 @@ bool mt_task_batch_cancel(mt_call *call, const json_t *body, mt_buf *out, mt_fai
     return mt_batches_cancel(call->server->batches, owner, is_anthropic(call->dialect), call->param, out, why);
 }
 
-bool mt_task_batch_delete(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
+const mt_task mt_task_batch_cancel = {.run = answer_batch_cancel, .no_model = true};
+
+static bool answer_batch_delete(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
     char owner[MT_ACCOUNT_OWNER];
 
@@ -177,7 +185,9 @@ bool mt_task_batch_delete(mt_call *call, const json_t *body, mt_buf *out, mt_fai
     return mt_batches_remove(call->server->batches, owner, true, call->param, out, why);
 }
 
-bool mt_task_batch_list(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
+const mt_task mt_task_batch_delete = {.run = answer_batch_delete, .no_model = true};
+
+static bool answer_batch_list(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
     const bool anthropic = is_anthropic(call->dialect);
     const char *limit = mt_json_word(json_object_get(body, "limit"));
@@ -198,8 +208,10 @@ bool mt_task_batch_list(mt_call *call, const json_t *body, mt_buf *out, mt_failu
     return mt_batches_list(call->server->batches, owner, anthropic, &q, out, why);
 }
 
+const mt_task mt_task_batch_list = {.run = answer_batch_list, .no_model = true};
+
 /* Starts a task of a request without a body. */
-static void start(mt_server *server, mt_http_request *request, mt_task *task)
+static void start(mt_server *server, mt_http_request *request, const mt_task *task)
 {
     const mt_dialect *dialect = mt_server_dialect_of(request->route);
     mt_failure why;
@@ -217,25 +229,25 @@ static void start(mt_server *server, mt_http_request *request, mt_task *task)
 void mt_batches_get(void *user, mt_http_server *http, mt_http_request *request)
 {
     (void)http;
-    start(user, request, mt_task_batch_get);
+    start(user, request, &mt_task_batch_get);
 }
 
 void mt_batches_listed(void *user, mt_http_server *http, mt_http_request *request)
 {
     (void)http;
-    start(user, request, mt_task_batch_list);
+    start(user, request, &mt_task_batch_list);
 }
 
 void mt_batches_cancelled(void *user, mt_http_server *http, mt_http_request *request)
 {
     (void)http;
-    start(user, request, mt_task_batch_cancel);
+    start(user, request, &mt_task_batch_cancel);
 }
 
 void mt_batches_deleted(void *user, mt_http_server *http, mt_http_request *request)
 {
     (void)http;
-    start(user, request, mt_task_batch_delete);
+    start(user, request, &mt_task_batch_delete);
 }
 
 /* ---- results of Anthropic's ---- */

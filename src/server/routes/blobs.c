@@ -85,7 +85,7 @@ void mt_blobs_put(void *user, mt_http_server *http, mt_http_request *request)
     mt_http_request_free(request);
 }
 
-bool mt_task_blob(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
+static bool answer_blob(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
     char digest[MT_UPLOAD_DIGITS + 1], cache[MT_LIMIT_PATH];
 
@@ -95,3 +95,5 @@ bool mt_task_blob(mt_call *call, const json_t *body, mt_buf *out, mt_failure *wh
            ((mt_hub_cache(cache, getenv) && mt_upload_has(cache, digest)) ||
             mt_failure_set(why, 404, "file_not_found", "digest", "the file sha256:%s was not found here", digest));
 }
+
+const mt_task mt_task_blob = {.run = answer_blob, .no_model = true};

@@ -77,7 +77,7 @@ bool mt_cache_may(const mt_server *server, const mt_account *account, mt_failure
 
 /* Preparation thread, since removing files waits for the disk. What is in memory goes first, so that nothing that was
    there is stored behind the files' back. */
-bool mt_task_cache_reset(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
+static bool answer_cache_reset(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
     mt_server *server = call->server;
     mt_fleet *fleet = &server->fleet;
@@ -101,3 +101,5 @@ bool mt_task_cache_reset(mt_call *call, const json_t *body, mt_buf *out, mt_fail
     mt_json_write(out, "],'rewarm_scheduled':%hhd}", warms);
     return true;
 }
+
+const mt_task mt_task_cache_reset = {.run = answer_cache_reset, .no_model = true, .no_body = true};

@@ -295,7 +295,7 @@ static bool create(mt_call *call, const json_t *body, const char *name, mt_failu
     return ok;
 }
 
-bool mt_task_create(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
+static bool answer_create(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
     const char *given = *mt_body_text(body, "model") ? mt_body_text(body, "model") : mt_body_text(body, "name");
     char *name;
@@ -313,7 +313,9 @@ bool mt_task_create(mt_call *call, const json_t *body, mt_buf *out, mt_failure *
     return ok;
 }
 
-bool mt_task_copy(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
+const mt_task mt_task_create = {.run = answer_create, .no_model = true};
+
+static bool answer_copy(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
     const char *source = mt_body_text(body, "source"), *destination = mt_body_text(body, "destination");
     char *name = NULL;
@@ -331,3 +333,5 @@ bool mt_task_copy(mt_call *call, const json_t *body, mt_buf *out, mt_failure *wh
     mt_free(name);
     return ok;
 }
+
+const mt_task mt_task_copy = {.run = answer_copy, .no_model = true};

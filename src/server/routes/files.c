@@ -350,7 +350,7 @@ static bool list_files(mt_call *call, const json_t *body, mt_buf *out, mt_failur
     return true;
 }
 
-void mt_files_start_task(mt_server *server, mt_http_request *request, const mt_dialect *dialect, mt_task *task)
+void mt_files_start_task(mt_server *server, mt_http_request *request, const mt_dialect *dialect, const mt_task *task)
 {
     static const char *const keys[] = {"after", "after_id", "before_id", "limit", "order", "page", "purpose"};
     mt_buf body = {.limit = 1u << 20};
@@ -375,8 +375,11 @@ void mt_files_start_task(mt_server *server, mt_http_request *request, const mt_d
     mt_call_start(server, request, dialect, task);
 }
 
-/* The same in the dialect that the request speaks. */
-static void start_task(mt_server *server, mt_http_request *request, mt_task *task)
+static const mt_task list_task = {.run = list_files, .no_model = true}, get_task = {.run = get_file, .no_model = true},
+                     delete_task = {.run = delete_file, .no_model = true};
+
+/* mt_files_start_task in the dialect that the request speaks. */
+static void start_task(mt_server *server, mt_http_request *request, const mt_task *task)
 {
     mt_files_start_task(server, request, mt_server_dialect_spoken(request), task);
 }
@@ -384,17 +387,17 @@ static void start_task(mt_server *server, mt_http_request *request, mt_task *tas
 void mt_files_list_get(void *user, mt_http_server *http, mt_http_request *request)
 {
     (void)http;
-    start_task(user, request, list_files);
+    start_task(user, request, &list_task);
 }
 
 void mt_files_get(void *user, mt_http_server *http, mt_http_request *request)
 {
     (void)http;
-    start_task(user, request, get_file);
+    start_task(user, request, &get_task);
 }
 
 void mt_files_delete(void *user, mt_http_server *http, mt_http_request *request)
 {
     (void)http;
-    start_task(user, request, delete_file);
+    start_task(user, request, &delete_task);
 }

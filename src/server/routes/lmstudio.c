@@ -30,7 +30,7 @@ static void add_model(mt_buf *out, const mt_listed *m)
     mt_json_write(out, "}");
 }
 
-bool mt_task_lmstudio_models(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
+static bool answer_lmstudio_models(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
     size_t count;
     mt_listed *all = mt_listed_all(call->server, true, &count);
@@ -44,7 +44,9 @@ bool mt_task_lmstudio_models(mt_call *call, const json_t *body, mt_buf *out, mt_
     return true;
 }
 
-bool mt_task_lmstudio_model(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
+const mt_task mt_task_lmstudio_models = {.run = answer_lmstudio_models, .no_model = true};
+
+static bool answer_lmstudio_model(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
     mt_listed m;
 
@@ -54,3 +56,5 @@ bool mt_task_lmstudio_model(mt_call *call, const json_t *body, mt_buf *out, mt_f
     add_model(out, &m);
     return true;
 }
+
+const mt_task mt_task_lmstudio_model = {.run = answer_lmstudio_model, .no_model = true};

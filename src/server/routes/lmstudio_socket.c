@@ -103,20 +103,20 @@ static bool do_nothing(mt_server *server, const mt_http_request *request, mt_fai
 static const struct endpoint {
     const char *space, *name; /* of the WebSocket's path; of the call, or of the channel that is created */
     const mt_dialect *dialect;
-    mt_task *task;
+    const mt_task *task;
     bool (*at_once)(mt_server *server, const mt_http_request *request, mt_failure *why); /* without a result */
     const char *result;                                                                  /* behind at_once; or NULL */
     bool open; /* a channel that says nothing */
 } endpoints[] = {
-#define MODELS(space, call)                                                                                    \
-    {space, "loadModel", &call, .task = mt_task_lmstudio_load},                                                \
-        {space, "getOrLoad", &call, .task = mt_task_lmstudio_load}, {space, "unloadModel", .at_once = unload}, \
-        {space, "listLoaded", &call, .task = mt_task_lmstudio_list},                                           \
-        {space, "getModelInfo", &call, .task = mt_task_lmstudio_find},                                         \
-        {space, "getLoadConfig", &call, .task = mt_task_lmstudio_config},                                      \
-        {space, "tokenize", &call, .task = mt_task_lmstudio_tokenize},                                         \
-    {                                                                                                          \
-        space, "countTokens", &call, .task = mt_task_lmstudio_tokenize                                         \
+#define MODELS(space, call)                                                                                     \
+    {space, "loadModel", &call, .task = &mt_task_lmstudio_load},                                                \
+        {space, "getOrLoad", &call, .task = &mt_task_lmstudio_load}, {space, "unloadModel", .at_once = unload}, \
+        {space, "listLoaded", &call, .task = &mt_task_lmstudio_list},                                           \
+        {space, "getModelInfo", &call, .task = &mt_task_lmstudio_find},                                         \
+        {space, "getLoadConfig", &call, .task = &mt_task_lmstudio_config},                                      \
+        {space, "tokenize", &call, .task = &mt_task_lmstudio_tokenize},                                         \
+    {                                                                                                           \
+        space, "countTokens", &call, .task = &mt_task_lmstudio_tokenize                                         \
     }
     MODELS("/llm", mt_lmstudio_call),
     MODELS("/embedding", mt_lmstudio_vectors),
@@ -124,8 +124,8 @@ static const struct endpoint {
     {"/llm", "completeRawText", .dialect = &mt_lmstudio_predict},
     {"/llm", "applyPromptTemplate", .dialect = &mt_lmstudio_template},
     {"/embedding", "embedString", .dialect = &mt_lmstudio_embed},
-    {"/files", "uploadFileBase64", &mt_lmstudio_call, .task = mt_task_lmstudio_upload},
-    {"/system", "listDownloadedModels", &mt_lmstudio_call, .task = mt_task_lmstudio_list},
+    {"/files", "uploadFileBase64", &mt_lmstudio_call, .task = &mt_task_lmstudio_upload},
+    {"/system", "listDownloadedModels", &mt_lmstudio_call, .task = &mt_task_lmstudio_list},
     {"/system", "version", .at_once = do_nothing, .result = "{\"version\":\"" MT_VERSION "\",\"build\":1}"},
     {"/system", "info", .at_once = do_nothing,
      .result = "{\"version\":\"" MT_VERSION "\",\"pid\":1,\"isDaemon\":true}"},

@@ -44,7 +44,7 @@ static bool is_meant(const mt_call *call, const mt_listed *m)
 }
 
 /* listLoaded, and listDownloadedModels, which has all, loaded or not. */
-bool mt_task_lmstudio_list(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
+static bool answer_lmstudio_list(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
     const bool loaded = strcmp(mt_body_text(body, "endpoint"), "listLoaded") == 0;
     size_t count;
@@ -60,6 +60,8 @@ bool mt_task_lmstudio_list(mt_call *call, const json_t *body, mt_buf *out, mt_fa
     mt_free(all);
     return true;
 }
+
+const mt_task mt_task_lmstudio_list = {.run = answer_lmstudio_list, .no_model = true};
 
 /* The loaded model of that name; where none is named, any. */
 static bool find_loaded(mt_call *call, const char *name, mt_listed *out)
@@ -81,7 +83,7 @@ static bool find_loaded(mt_call *call, const char *name, mt_listed *out)
 }
 
 /* getModelInfo: a model that is loaded. */
-bool mt_task_lmstudio_find(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
+static bool answer_lmstudio_find(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
     const char *name = json_string_value(mt_lmstudio_named(body));
     mt_listed m;
@@ -99,6 +101,8 @@ bool mt_task_lmstudio_find(mt_call *call, const json_t *body, mt_buf *out, mt_fa
     return true;
 }
 
+const mt_task mt_task_lmstudio_find = {.run = answer_lmstudio_find, .no_model = true};
+
 static void add_packet(mt_buf *out, const mt_call *call, const json_t *body, const char *type, const mt_listed *m)
 {
     mt_lmstudio_packet(out, body);
@@ -108,7 +112,7 @@ static void add_packet(mt_buf *out, const mt_call *call, const json_t *body, con
 }
 
 /* loadModel and getOrLoad: the call has its model, so that it is loaded. */
-bool mt_task_lmstudio_load(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
+static bool answer_lmstudio_load(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
     const char *named = json_string_value(mt_lmstudio_named(body)), *name = named ? named : call->served->name;
     mt_listed m;
@@ -127,8 +131,10 @@ bool mt_task_lmstudio_load(mt_call *call, const json_t *body, mt_buf *out, mt_fa
     return true;
 }
 
+const mt_task mt_task_lmstudio_load = {.run = answer_lmstudio_load};
+
 /* getLoadConfig */
-bool mt_task_lmstudio_config(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
+static bool answer_lmstudio_config(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
     (void)why;
     mt_lmstudio_result(out, body);
@@ -138,8 +144,10 @@ bool mt_task_lmstudio_config(mt_call *call, const json_t *body, mt_buf *out, mt_
     return true;
 }
 
+const mt_task mt_task_lmstudio_config = {.run = answer_lmstudio_config};
+
 /* tokenize and countTokens */
-bool mt_task_lmstudio_tokenize(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
+static bool answer_lmstudio_tokenize(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
     const json_t *text = mt_body_get(mt_lmstudio_parameter(body), "inputString");
     mt_token_prompt tokens = {.count = 0};
@@ -157,6 +165,8 @@ bool mt_task_lmstudio_tokenize(mt_call *call, const json_t *body, mt_buf *out, m
     mt_buf_puts(out, "}}");
     return true;
 }
+
+const mt_task mt_task_lmstudio_tokenize = {.run = answer_lmstudio_tokenize};
 
 static bool is_picture(const mt_buf *bytes)
 {
@@ -191,7 +201,7 @@ static bool keep(mt_call *call, mt_buf *bytes, char id[MT_RANDOM_ID], mt_failure
 }
 
 /* uploadFileBase64 */
-bool mt_task_lmstudio_upload(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
+static bool answer_lmstudio_upload(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
     const json_t *content = mt_body_get(mt_lmstudio_parameter(body), "contentBase64");
     mt_buf bytes = {.limit = MT_LIMIT_MEDIA_BYTES};
@@ -215,3 +225,5 @@ bool mt_task_lmstudio_upload(mt_call *call, const json_t *body, mt_buf *out, mt_
     mt_json_write(out, "'identifier':%s,'fileType':'image','sizeBytes':%zu}}", id, len);
     return true;
 }
+
+const mt_task mt_task_lmstudio_upload = {.run = answer_lmstudio_upload, .no_model = true};

@@ -60,7 +60,7 @@ static void open_model(mt_buf *out, const mt_listed *m)
     add_details(out, m);
 }
 
-bool mt_task_tags(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
+static bool answer_tags(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
     size_t count;
     mt_listed *all = mt_listed_all(call->server, true, &count);
@@ -79,8 +79,10 @@ bool mt_task_tags(mt_call *call, const json_t *body, mt_buf *out, mt_failure *wh
     return true;
 }
 
+const mt_task mt_task_tags = {.run = answer_tags, .no_model = true};
+
 /* Lists loaded models. One that is never unloaded is said to expire in a century, as Ollama says it. */
-bool mt_task_ps(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
+static bool answer_ps(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
     enum { CENTURY = 100 * 365 * 24 * 3600ll };
     size_t count;
@@ -102,6 +104,8 @@ bool mt_task_ps(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
     mt_free(all);
     return true;
 }
+
+const mt_task mt_task_ps = {.run = answer_ps, .no_model = true};
 
 /* A number under the name that clients look for, such as "qwen3.context_length"; 0: it is not known, and left out. */
 static void add_number(mt_buf *out, const mt_card *card, const char *key, int64_t value)
@@ -263,7 +267,7 @@ static bool remove_model(mt_server *server, const char *name, mt_failure *why)
     return mt_failure_from_files(why, &err, "model", name);
 }
 
-bool mt_task_delete(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
+static bool answer_delete(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
     char *name = mt_ollama_model(body, why);
     const bool ok = name && remove_model(call->server, name, why);
@@ -272,6 +276,8 @@ bool mt_task_delete(mt_call *call, const json_t *body, mt_buf *out, mt_failure *
     mt_free(name);
     return ok;
 }
+
+const mt_task mt_task_delete = {.run = answer_delete, .no_model = true};
 
 /* Of a model that is loaded, as it is; of another, as its folder says. */
 static void add_settings(mt_buf *out, mt_server *server, const mt_listed *m, const json_t *created)
@@ -335,7 +341,7 @@ static void add_created(mt_buf *out, const json_t *created)
         }
 }
 
-bool mt_task_show(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
+static bool answer_show(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
     char *name = mt_ollama_model(body, why);
     mt_listed m;
@@ -360,3 +366,5 @@ bool mt_task_show(mt_call *call, const json_t *body, mt_buf *out, mt_failure *wh
     mt_json_write(out, "}");
     return true;
 }
+
+const mt_task mt_task_show = {.run = answer_show, .no_model = true};

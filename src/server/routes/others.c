@@ -31,7 +31,7 @@ static void add_token(mt_buf *out, const mt_served *served, const char *key)
 }
 
 /* "model_path" is the name that clients use: the real folder is the operator's business. */
-bool mt_task_props(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
+static bool answer_props(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
     const mt_served *served = call->served;
 
@@ -49,6 +49,8 @@ bool mt_task_props(mt_call *call, const json_t *body, mt_buf *out, mt_failure *w
                   (bool)served->opened.processor);
     return true;
 }
+
+const mt_task mt_task_props = {.run = answer_props};
 
 /* The model's tokenizer_config.json, a new object; empty where there is none that can be read. */
 static json_t *read_config(const char *dir)
@@ -69,7 +71,7 @@ static json_t *read_config(const char *dir)
 }
 
 /* vLLM's: what tokenizer_config.json says, with the chat template that is used. */
-bool mt_task_tokenizer_info(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
+static bool answer_tokenizer_info(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
     const mt_served *served = call->served;
     mt_listed m;
@@ -86,6 +88,8 @@ bool mt_task_tokenizer_info(mt_call *call, const json_t *body, mt_buf *out, mt_f
     return ok;
 }
 
+const mt_task mt_task_tokenizer_info = {.run = answer_tokenizer_info};
+
 /* row NULL: the slot is free. */
 static void add_slot(mt_buf *out, const mt_served *served, size_t id, const mt_engine_row *row)
 {
@@ -100,7 +104,7 @@ static void add_slot(mt_buf *out, const mt_served *served, size_t id, const mt_e
 
 /* A slot for each running answer that the account may see; the other slots look free, even where other accounts use
    them. */
-bool mt_task_slots(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
+static bool answer_slots(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
     const mt_served *served = call->served;
     const mt_account *only = mt_account_scope(call->account);
@@ -121,6 +125,8 @@ bool mt_task_slots(mt_call *call, const json_t *body, mt_buf *out, mt_failure *w
     mt_free(rows);
     return true;
 }
+
+const mt_task mt_task_slots = {.run = answer_slots};
 
 /* How many calls there are now, which load balancers compare. */
 bool mt_others_load(mt_server *server, const mt_http_request *request, mt_buf *out, mt_failure *why)

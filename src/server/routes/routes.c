@@ -21,7 +21,7 @@ typedef struct entry {
     const mt_dialect *dialect; /* reads and writes the body, and writes errors; NULL: no body, and OpenAI's errors */
     const mt_dialect *plain;   /* instead of dialect, where the query has no "alt=sse"; NULL: dialect */
     /* What answers, in one of four ways; a handler may fall back to tell and text. All NULL: the engine. */
-    mt_task *task;            /* a preparation thread */
+    const mt_task *task;      /* a preparation thread */
     mt_teller *tell;          /* the io thread, at once: writes the body of a 200, or says why not */
     const char *text;         /* the io thread, with this; behind tell, where that is true */
     mt_http_handler *handler; /* the io thread; owns the request and answers it as it likes */
@@ -261,11 +261,11 @@ static const entry routes[] = {
     {MT_HTTP_GET, "/v1/files/{id}", .handler = mt_files_get, .flags = MT_HTTP_REQUEST_ID},
     {MT_HTTP_GET, "/v1/files/{id}/content", .handler = mt_files_content, .flags = MT_HTTP_REQUEST_ID},
     {MT_HTTP_DELETE, "/v1/files/{id}", .handler = mt_files_delete, .flags = MT_HTTP_REQUEST_ID},
-    {MT_HTTP_POST, "/v1/batches", .task = mt_task_batch_create, .flags = MT_HTTP_REQUEST_ID},
+    {MT_HTTP_POST, "/v1/batches", .task = &mt_task_batch_create, .flags = MT_HTTP_REQUEST_ID},
     {MT_HTTP_GET, "/v1/batches", .handler = mt_batches_listed, .flags = MT_HTTP_REQUEST_ID},
     {MT_HTTP_GET, "/v1/batches/{id}", .handler = mt_batches_get, .flags = MT_HTTP_REQUEST_ID},
     {MT_HTTP_POST, "/v1/batches/{id}/cancel", .handler = mt_batches_cancelled, .flags = MT_HTTP_REQUEST_ID},
-    {MT_HTTP_POST, "/v1/messages/batches", .dialect = &mt_anthropic_messages, .task = mt_task_batch_create_list,
+    {MT_HTTP_POST, "/v1/messages/batches", .dialect = &mt_anthropic_messages, .task = &mt_task_batch_create_list,
      .flags = MT_HTTP_REQUEST_ID},
     {MT_HTTP_GET, "/v1/messages/batches", .dialect = &mt_anthropic_messages, .handler = mt_batches_listed,
      .flags = MT_HTTP_REQUEST_ID},
@@ -284,27 +284,27 @@ static const entry routes[] = {
     {MT_HTTP_POST, "/api/generate", .dialect = &mt_ollama_generate},
     {MT_HTTP_POST, "/api/embed", .dialect = &mt_ollama_embed},
     {MT_HTTP_POST, "/api/embeddings", .dialect = &mt_ollama_embeddings},
-    {MT_HTTP_POST, "/api/show", .dialect = &mt_ollama_chat, .task = mt_task_show},
-    {MT_HTTP_GET, "/api/tags", .dialect = &mt_ollama_chat, .task = mt_task_tags},
-    {MT_HTTP_GET, "/api/ps", .dialect = &mt_ollama_chat, .task = mt_task_ps},
+    {MT_HTTP_POST, "/api/show", .dialect = &mt_ollama_chat, .task = &mt_task_show},
+    {MT_HTTP_GET, "/api/tags", .dialect = &mt_ollama_chat, .task = &mt_task_tags},
+    {MT_HTTP_GET, "/api/ps", .dialect = &mt_ollama_chat, .task = &mt_task_ps},
     {MT_HTTP_POST, "/api/pull", .dialect = &mt_ollama_chat, .handler = mt_ollama_pull, .may = mt_ollama_may,
      .body_bytes = MT_LIMIT_PULL_BODY},
-    {MT_HTTP_POST, "/api/create", .dialect = &mt_ollama_chat, .task = mt_task_create, .may = mt_ollama_may,
+    {MT_HTTP_POST, "/api/create", .dialect = &mt_ollama_chat, .task = &mt_task_create, .may = mt_ollama_may,
      .body_bytes = MT_LIMIT_CREATED_BYTES},
-    {MT_HTTP_POST, "/api/copy", .dialect = &mt_ollama_chat, .task = mt_task_copy, .may = mt_ollama_may,
+    {MT_HTTP_POST, "/api/copy", .dialect = &mt_ollama_chat, .task = &mt_task_copy, .may = mt_ollama_may,
      .body_bytes = MT_LIMIT_PULL_BODY},
-    {MT_HTTP_HEAD, "/api/blobs/{digest}", .dialect = &mt_ollama_chat, .task = mt_task_blob, .may = mt_ollama_may},
+    {MT_HTTP_HEAD, "/api/blobs/{digest}", .dialect = &mt_ollama_chat, .task = &mt_task_blob, .may = mt_ollama_may},
     {MT_HTTP_POST, "/api/blobs/{digest}", .dialect = &mt_ollama_chat, .handler = mt_blobs_put, .may = mt_ollama_may,
      .flags = MT_HTTP_STREAMED, .body_bytes = MT_LIMIT_UPLOAD_BYTES},
     {MT_HTTP_POST, "/api/push", .dialect = &mt_ollama_chat, .tell = mt_others_push},
-    {MT_HTTP_DELETE, "/api/delete", .dialect = &mt_ollama_chat, .task = mt_task_delete, .may = mt_ollama_may},
+    {MT_HTTP_DELETE, "/api/delete", .dialect = &mt_ollama_chat, .task = &mt_task_delete, .may = mt_ollama_may},
     {MT_HTTP_GET, "/api/version", .dialect = &mt_ollama_chat,
      .text = "{\"version\":\"" OLLAMA "\",\"motet\":\"" MT_VERSION "\"}"},
     {MT_HTTP_POST, "/api/v0/chat/completions", .dialect = &mt_lmstudio_chat},
     {MT_HTTP_POST, "/api/v0/completions", .dialect = &mt_lmstudio_completions},
     {MT_HTTP_POST, "/api/v0/embeddings", .dialect = &mt_openai_embeddings},
-    {MT_HTTP_GET, "/api/v0/models", .dialect = &mt_lmstudio_chat, .task = mt_task_lmstudio_models},
-    {MT_HTTP_GET, "/api/v0/models/{id*}", .dialect = &mt_lmstudio_chat, .task = mt_task_lmstudio_model},
+    {MT_HTTP_GET, "/api/v0/models", .dialect = &mt_lmstudio_chat, .task = &mt_task_lmstudio_models},
+    {MT_HTTP_GET, "/api/v0/models/{id*}", .dialect = &mt_lmstudio_chat, .task = &mt_task_lmstudio_model},
     {MT_HTTP_GET, "/lmstudio-greeting", .text = "{\"lmstudio\":true}", .flags = MT_HTTP_PUBLIC},
     LMSTUDIO_SOCKET("/llm"),
     LMSTUDIO_SOCKET("/embedding"),
@@ -314,9 +314,9 @@ static const entry routes[] = {
     LMSTUDIO_SOCKET("/repository"),
     LMSTUDIO_SOCKET("/plugins"),
     LMSTUDIO_SOCKET("/runtime"),
-    {MT_HTTP_GET, "/props", .task = mt_task_props},
-    {MT_HTTP_GET, "/slots", .task = mt_task_slots},
-    {MT_HTTP_GET, "/tokenizer_info", .task = mt_task_tokenizer_info},
+    {MT_HTTP_GET, "/props", .task = &mt_task_props},
+    {MT_HTTP_GET, "/slots", .task = &mt_task_slots},
+    {MT_HTTP_GET, "/tokenizer_info", .task = &mt_task_tokenizer_info},
     {MT_HTTP_GET, "/version", .text = "{\"version\":\"" MT_VERSION "\"}"},
     {MT_HTTP_GET, "/load", .tell = mt_others_load, .flags = MT_HTTP_ALWAYS},
     /* vLLM's engines can sleep; ours cannot */
@@ -335,20 +335,20 @@ static const entry routes[] = {
     {MT_HTTP_POST, "/models/unload", .tell = mt_models_unload, .may = mt_models_may},
     {MT_HTTP_GET, "/v1/cache/stats", .tell = mt_cache_tell}, /* as vllm-mlx and mlx-vlm have it */
     {MT_HTTP_GET, "/cache/stats", .tell = mt_cache_tell},
-    {MT_HTTP_POST, "/v1/cache/reset", .task = mt_task_cache_reset, .may = mt_cache_may}, /* mlx-vlm's */
-    {MT_HTTP_POST, "/cache/reset", .task = mt_task_cache_reset, .may = mt_cache_may},
-    {MT_HTTP_DELETE, "/v1/cache", .task = mt_task_cache_reset, .may = mt_cache_may}, /* vllm-mlx's */
-    {MT_HTTP_DELETE, "/v1/cache/prefix", .task = mt_task_cache_reset, .may = mt_cache_may},
-    {MT_HTTP_POST, "/reset_prefix_cache", .task = mt_task_cache_reset, .may = mt_cache_may}, /* vLLM's */
-    {MT_HTTP_POST, "/flush_cache", .task = mt_task_cache_reset, .may = mt_cache_may},        /* SGLang's */
+    {MT_HTTP_POST, "/v1/cache/reset", .task = &mt_task_cache_reset, .may = mt_cache_may}, /* mlx-vlm's */
+    {MT_HTTP_POST, "/cache/reset", .task = &mt_task_cache_reset, .may = mt_cache_may},
+    {MT_HTTP_DELETE, "/v1/cache", .task = &mt_task_cache_reset, .may = mt_cache_may}, /* vllm-mlx's */
+    {MT_HTTP_DELETE, "/v1/cache/prefix", .task = &mt_task_cache_reset, .may = mt_cache_may},
+    {MT_HTTP_POST, "/reset_prefix_cache", .task = &mt_task_cache_reset, .may = mt_cache_may}, /* vLLM's */
+    {MT_HTTP_POST, "/flush_cache", .task = &mt_task_cache_reset, .may = mt_cache_may},        /* SGLang's */
     {MT_HTTP_GET, "/v1/status", .tell = tell_status, .flags = MT_HTTP_ALWAYS},
     {MT_HTTP_DELETE, "/v1/requests/{id}", .tell = cancel_request},
     {MT_HTTP_POST, "/v1/requests/{id}/cancel", .tell = cancel_request},
-    {MT_HTTP_POST, "/tokenize", .task = mt_task_tokenize},
-    {MT_HTTP_POST, "/v1/chat/completions/render", .task = mt_task_render_chat},
-    {MT_HTTP_POST, "/v1/completions/render", .task = mt_task_render},
-    {MT_HTTP_POST, "/detokenize", .task = mt_task_detokenize},
-    {MT_HTTP_POST, "/apply-template", .task = mt_task_apply_template},
+    {MT_HTTP_POST, "/tokenize", .task = &mt_task_tokenize},
+    {MT_HTTP_POST, "/v1/chat/completions/render", .task = &mt_task_render_chat},
+    {MT_HTTP_POST, "/v1/completions/render", .task = &mt_task_render},
+    {MT_HTTP_POST, "/detokenize", .task = &mt_task_detokenize},
+    {MT_HTTP_POST, "/apply-template", .task = &mt_task_apply_template},
     {MT_HTTP_GET, "/metrics", .tell = mt_metrics_tell, .type = "text/plain; version=0.0.4; charset=utf-8",
      .flags = MT_HTTP_ALWAYS | MT_HTTP_NAMELESS},
     {MT_HTTP_GET, "/", .handler = get_root, .text = RUNNING, .flags = MT_HTTP_PUBLIC | MT_HTTP_ALWAYS},

@@ -21,7 +21,7 @@ static const char *id_of(const json_t *body)
     return mt_body_text(body, "id");
 }
 
-bool mt_task_stored_get(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
+static bool answer_stored_get(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
     json_t *kept = mt_store_get(mt_call_store(call), id_of(body));
 
@@ -31,6 +31,8 @@ bool mt_task_stored_get(mt_call *call, const json_t *body, mt_buf *out, mt_failu
     json_decref(kept);
     return true;
 }
+
+const mt_task mt_task_stored_get = {.run = answer_stored_get, .no_model = true};
 
 static bool no_stream(mt_failure *why)
 {
@@ -55,7 +57,7 @@ static bool read_after(const char *text, int64_t *after, mt_failure *why)
 }
 
 /* Task: sends again the events of a response that has ended. */
-bool mt_task_stored_replay(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
+static bool answer_stored_replay(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
     json_t *kept = mt_store_get(mt_call_store(call), id_of(body));
     const json_t *events = json_object_get(kept, "events");
@@ -74,12 +76,14 @@ bool mt_task_stored_replay(mt_call *call, const json_t *body, mt_buf *out, mt_fa
     return ok;
 }
 
+const mt_task mt_task_stored_replay = {.run = answer_stored_replay, .no_model = true};
+
 static void tell_deleted(mt_buf *out, const char *id)
 {
     mt_json_write(out, "{'id':%s,'object':'response','deleted':true}", id);
 }
 
-bool mt_task_stored_delete(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
+static bool answer_stored_delete(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
     if (!mt_store_remove(mt_call_store(call), id_of(body)))
         return mt_responses_missing(id_of(body), why);
@@ -87,7 +91,9 @@ bool mt_task_stored_delete(mt_call *call, const json_t *body, mt_buf *out, mt_fa
     return true;
 }
 
-bool mt_task_stored_items(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
+const mt_task mt_task_stored_delete = {.run = answer_stored_delete, .no_model = true};
+
+static bool answer_stored_items(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
     const mt_responses_page page = {.after = json_string_value(json_object_get(body, "after")),
                                     .limit = json_string_value(json_object_get(body, "limit")),
@@ -95,6 +101,8 @@ bool mt_task_stored_items(mt_call *call, const json_t *body, mt_buf *out, mt_fai
 
     return mt_responses_list(mt_call_store(call), id_of(body), json_object_get(body, "running"), &page, out, why);
 }
+
+const mt_task mt_task_stored_items = {.run = answer_stored_items, .no_model = true};
 
 /* Appends "key":"value" where the query has the key. */
 static void add_query(mt_buf *out, const mt_http_request *request, const char *key)
@@ -120,7 +128,7 @@ static void add_running(mt_buf *out, const mt_answer *answer)
 
 /* Starts a call with a task. The id and other values of the query become its body, with what a response that still runs
    was asked (NULL: none does). */
-static void start(mt_server *server, mt_http_request *request, mt_task *task, const mt_answer *running)
+static void start(mt_server *server, mt_http_request *request, const mt_task *task, const mt_answer *running)
 {
     static const char *const keys[] = {"after", "limit", "order", "starting_after"};
     const size_t more = running ? json_string_length(json_object_get(running->extra, "input")) : 0;
@@ -200,11 +208,11 @@ void mt_stored_get(void *user, mt_http_server *http, mt_http_request *request)
             mt_server_fail(server, request->handle, NULL, &why);
         mt_http_request_free(request);
     } else if (streams)
-        start(server, request, mt_task_stored_replay, NULL);
+        start(server, request, &mt_task_stored_replay, NULL);
     else if (call)
         tell(server, request, call);
     else
-        start(server, request, mt_task_stored_get, NULL);
+        start(server, request, &mt_task_stored_get, NULL);
 }
 
 /* A response that is running is cancelled, and not kept. */
@@ -216,7 +224,7 @@ void mt_stored_delete(void *user, mt_http_server *http, mt_http_request *request
 
     (void)http;
     if (!call) {
-        start(server, request, mt_task_stored_delete, NULL);
+        start(server, request, &mt_task_stored_delete, NULL);
         return;
     }
     call->answer->store = NULL;
@@ -232,7 +240,7 @@ void mt_stored_items(void *user, mt_http_server *http, mt_http_request *request)
     const mt_call *call = find_running(user, request);
 
     (void)http;
-    start(user, request, mt_task_stored_items, call ? call->answer : NULL);
+    start(user, request, &mt_task_stored_items, call ? call->answer : NULL);
 }
 
 /* A response that is running ends with what it has so far; one that has ended is returned as it is. */
