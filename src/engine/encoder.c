@@ -18,9 +18,10 @@ static bool bind(mt_encoder *n, const char *dir, mt_error *err)
     if (!mt_bert_known(config))
         return mt_fail(
             err, MT_E_UNSUPPORTED,
-            "\"%.200s\" is no encoder but of type \"%.64s\"; known are bert, roberta, xlm-roberta, camembert", dir,
-            mt_config_string(config, "model_type", ""));
-    return mt_bert_spec_read(&n->spec, config, err) &&
+            "\"%.200s\" is no encoder but of type \"%.64s\"; known are bert, roberta, xlm-roberta, camembert, "
+            "nomic_bert, modernbert, eurobert and gemma3_text where it sees in both directions",
+            dir, mt_config_string(config, "model_type", ""));
+    return mt_bert_spec_read(&n->spec, config, n->arena, err) &&
            mt_bert_bind(&n->weights, &n->spec, n->checkpoint, n->arena, err);
 }
 
@@ -33,8 +34,22 @@ bool mt_encoder_open(mt_encoder *n, const char *dir, mt_error *err)
     return false;
 }
 
+bool mt_encoder_add(mt_encoder *n, const char *dir, mt_error *err)
+{
+    mt_checkpoint *c;
+    if (n->after_count == MT_BERT_AFTER)
+        return mt_fail(err, MT_E_UNSUPPORTED, "more than %d dense layers behind pooling", MT_BERT_AFTER);
+    c = mt_checkpoint_open(dir, err);
+    if (!c)
+        return false;
+    n->after[n->after_count++] = c;
+    return mt_bert_bind_after(&n->weights, &n->spec, c, n->arena, err);
+}
+
 void mt_encoder_close(mt_encoder *n)
 {
+    for (size_t i = 0; i < n->after_count; i++)
+        mt_checkpoint_close(n->after[i]);
     mt_checkpoint_close(n->checkpoint);
     mt_arena_free(n->arena);
     *n = (mt_encoder){0};
@@ -42,5 +57,8 @@ void mt_encoder_close(mt_encoder *n)
 
 uint64_t mt_encoder_weights(const mt_encoder *n)
 {
-    return mt_checkpoint_bytes(n->checkpoint) + n->weights.cost.copied_bytes;
+    uint64_t bytes = mt_checkpoint_bytes(n->checkpoint) + n->weights.cost.copied_bytes;
+    for (size_t i = 0; i < n->after_count; i++)
+        bytes += mt_checkpoint_bytes(n->after[i]);
+    return bytes;
 }

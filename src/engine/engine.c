@@ -113,9 +113,11 @@ static bool submit(mt_engine *e, mt_request *r, mt_error *err)
     if (!r->encoder)
         mt_sequences_new(r, e->spec->group_count, e->context, e->spec->vocab, e->tokenizer);
     if (r->pool) {
-        r->vector_len = !r->encoder ? e->spec->hidden : mt_bert_width(&e->text_queues[r->encoder - 1].encoder->spec);
+        const mt_encoder *n = r->encoder ? e->text_queues[r->encoder - 1].encoder : NULL;
         if (r->pool == MT_POOL_EACH)
-            r->vector_len *= r->prompt_len;
+            r->vector_len = (n ? mt_bert_width(&n->spec) : e->spec->hidden) * r->prompt_len;
+        else
+            r->vector_len = n ? mt_bert_vector(&n->spec, &n->weights) : e->spec->hidden;
         r->vector = mt_arena_alloc(r->arena, r->vector_len * sizeof(*r->vector));
     }
     r->order = atomic_fetch_add(&e->order_next, 1);

@@ -51,7 +51,8 @@ typedef struct mt_text_queue {
     mt_job job; /* must be the first member: the job's callback casts it to mt_text_queue */
     const mt_encoder *encoder;
     mt_bert *bert;
-    size_t rows; /* most rows of a job */
+    size_t rows;   /* most rows of a job */
+    float *pooled; /* a text's vector in front of the encoder's dense layers; NULL: it has none */
     /* bounds the texts that wait or are in the job */
     mt_places places;
     mt_request **waiting;

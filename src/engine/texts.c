@@ -94,6 +94,7 @@ static void pool(mt_text_queue *q, mt_request *r, size_t text)
     const size_t first = r->pool == MT_POOL_LAST ? r->prompt_len - 1 : 0;
     const size_t last = r->pool == MT_POOL_FIRST ? 1 : r->prompt_len;
     const size_t width = mt_bert_width(&q->encoder->spec);
+    float *sum = r->vector;
     if (r->pool == MT_POOL_CLASSES) {
         memcpy(r->vector, mt_bert_classes(q->bert, text), width * sizeof(*r->vector));
         return;
@@ -103,13 +104,19 @@ static void pool(mt_text_queue *q, mt_request *r, size_t text)
             memcpy(r->vector + row * width, mt_bert_hidden(q->bert, text, row), width * sizeof(*r->vector));
         return;
     }
+    if (q->pooled) {
+        sum = q->pooled;
+        memset(sum, 0, width * sizeof(*sum));
+    }
     for (size_t row = first; row < last; row++) {
         const float *hidden = mt_bert_hidden(q->bert, text, row);
-        for (size_t k = 0; k < r->vector_len; k++)
-            r->vector[k] += hidden[k];
+        for (size_t k = 0; k < width; k++)
+            sum[k] += hidden[k];
     }
-    for (size_t k = 0; k < r->vector_len; k++)
-        r->vector[k] /= (float)(last - first);
+    for (size_t k = 0; k < width; k++)
+        sum[k] /= (float)(last - first);
+    if (q->pooled)
+        memcpy(r->vector, mt_bert_densed(q->bert, sum), r->vector_len * sizeof(*r->vector));
 }
 
 static void settle(mt_engine *e, mt_text_queue *q, mt_request *r, size_t text)
@@ -197,7 +204,8 @@ static bool open_text_queue(mt_engine *e, mt_text_queue *q, mt_error *err)
     if (!q->bert)
         return false;
     mt_job_init(&q->job, mt_bert_cursor(q->bert), done);
-    mt_log_info("encoder.opened", "%s \"%s\" on %s, %.1f MiB", n->spec.roberta ? "roberta" : "bert",
+    mt_log_info("encoder.opened", "%s \"%s\" on %s, %.1f MiB",
+                mt_config_string(mt_checkpoint_config(n->checkpoint), "model_type", ""),
                 mt_checkpoint_dir(n->checkpoint), mt_device_name(e->dev),
                 (double)(mt_encoder_weights(n) + mt_device_bytes(e->dev) - before) / (1 << 20));
     return true;
@@ -229,6 +237,8 @@ void mt_texts_open(mt_engine *e)
         mt_text_queue *q = &e->text_queues[i];
         /* copied: a device that failed is loaded again when the caller's list may be gone */
         q->encoder = e->params.encoders[i];
+        if (q->encoder->weights.after_count)
+            q->pooled = mt_alloc_array(q->encoder->spec.hidden, sizeof(*q->pooled));
         e->jobs[e->job_count++] = &q->job;
         mt_places_init(&q->places, e->params.queue + MT_BERT_TEXTS);
         q->waiting = mt_alloc_array(q->places.all, sizeof(mt_request *));
@@ -241,6 +251,7 @@ void mt_texts_close(mt_engine *e)
     for (size_t i = 0; i < e->text_queue_count; i++) {
         mt_places_free(&e->text_queues[i].places);
         mt_free(e->text_queues[i].waiting);
+        mt_free(e->text_queues[i].pooled);
     }
     mt_free(e->text_queues);
     mt_free(e->jobs);

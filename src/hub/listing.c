@@ -21,7 +21,8 @@ static bool ends_with(const char *text, const char *end)
 }
 
 /* Configs, tokenizers, templates and the index of the weights. In subfolders: templates, sentence-transformers' pooling
-   (1_Pooling/config.json), a drafting head, and GGUF files, which large repositories have by quantisation. */
+   (1_Pooling/config.json) and dense layers (2_Dense), a drafting head, and GGUF files, which large repositories have by
+   quantisation. */
 static bool is_wanted(const char *name)
 {
     const char *slash = strchr(name, '/');
@@ -34,7 +35,8 @@ static bool is_wanted(const char *name)
     if (strchr(slash + 1, '/'))
         return false;
     return mt_gguf_named(name) || (strncmp(name, "additional_chat_templates/", 26) == 0 && ends_with(name, ".jinja")) ||
-           (name[0] >= '0' && name[0] <= '9' && strcmp(slash, "/config.json") == 0) ||
+           (name[0] >= '0' && name[0] <= '9' &&
+            (strcmp(slash, "/config.json") == 0 || ends_with(name, "_Dense/model" SUFFIX))) ||
            strcmp(name, "mtp/weights" SUFFIX) == 0;
 }
 

@@ -97,7 +97,7 @@ static bool read_kind(mt_local_model *model, const mt_config *config, mt_arena *
 
     model->family = mt_arena_strdup(arena, mt_config_string(config, "model_type", ""));
     if (mt_bert_known(config)) {
-        ok = mt_bert_spec_read(&bert, config, err);
+        ok = mt_bert_spec_read(&bert, config, passing, err);
         model->can = !ok ? 0 : bert.labels == 0 ? MT_LOCAL_EMBED : bert.labels == 1 ? MT_LOCAL_SCORE : MT_LOCAL_LABEL;
     } else {
         ok = mt_model_spec_read(&spec, config, NULL, passing, err);

@@ -259,7 +259,7 @@ static bool gather_encoder(mt_info *info, const mt_config *config, mt_error *err
 {
     mt_bert_weights weights = {0};
     info->encodes = true;
-    if (!mt_bert_spec_read(&info->encoder, config, err))
+    if (!mt_bert_spec_read(&info->encoder, config, info->arena, err))
         return false;
     if (!mt_bert_bind(&weights, &info->encoder, info->checkpoint, info->arena, &info->problem) &&
         info->problem.code == MT_OK)

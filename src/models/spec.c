@@ -313,7 +313,7 @@ bool mt_model_spec_read(mt_model_spec *spec, const mt_config *config, const char
 {
     const char *type = type_of(config);
     const mt_family *f = find_family(family ? family : type);
-    if (!f && mt_bert_known(config))
+    if ((!f || !family) && mt_bert_known(config))
         return mt_fail(err, MT_E_UNSUPPORTED,
                        "model type \"%.64s\" is an encoder and writes no text; serve it, alone or beside a model as "
                        "--embedding-model",

@@ -116,7 +116,7 @@ static void check_config(const mt_gguf *g)
         mt_config *config = mt_config_parse(text.data, text.len, &err);
 
         assert(config);
-        checksum += mt_bert_known(config) ? mt_bert_spec_read(&bert, config, &err)
+        checksum += mt_bert_known(config) ? mt_bert_spec_read(&bert, config, arena, &err)
                                           : mt_model_spec_read(&spec, config, NULL, arena, &err);
         mt_config_free(config);
     } else {

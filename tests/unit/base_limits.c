@@ -367,7 +367,9 @@ static bool encoder_context(size_t count, mt_error *err)
              count);
     mt_config *config = mt_config_parse(text, strlen(text), err);
     assert_non_null(config);
-    const bool ok = mt_bert_spec_read(&spec, config, err);
+    mt_arena *arena = mt_arena_new(0);
+    const bool ok = mt_bert_spec_read(&spec, config, arena, err);
+    mt_arena_free(arena);
     mt_config_free(config);
     return ok;
 }

@@ -31,6 +31,8 @@ static const char *read_list(const char *text)
 static void what_motet_reads_is_taken(void **state)
 {
     static const char *const wanted[] = {"1_Pooling/config.json",
+                                         "2_Dense/config.json",
+                                         "2_Dense/model.safetensors",
                                          "additional_chat_templates/tool_use.jinja",
                                          "chat_template.jinja",
                                          "config.json",
@@ -45,6 +47,9 @@ static void what_motet_reads_is_taken(void **state)
                                         "model-Q4_0.gguf",
                                         "original/model.safetensors",
                                         "1_Pooling/config.json",
+                                        "2_Dense/config.json",
+                                        "2_Dense/model.safetensors",
+                                        "2_Dense/pytorch_model.bin",
                                         "merges.txt",
                                         "chat_template.jinja",
                                         ".hidden.json",
@@ -64,14 +69,15 @@ static void what_motet_reads_is_taken(void **state)
     mt_buf_free(&text);
     assert_string_equal(list.commit, COMMIT);
     assert_string_equal(list.other, "model.bin");
-    assert_int_equal(list.count, 8);
-    for (size_t i = 0; i < 8; i++)
+    assert_int_equal(list.count, 10);
+    for (size_t i = 0; i < 10; i++)
         assert_string_equal(list.files[i].name, wanted[i]);
-    assert_true(list.files[5].weights && list.files[6].weights && list.files[7].weights && !list.files[3].weights);
-    assert_string_equal(list.files[6].digest, SHA256);
-    assert_int_equal(list.files[6].size, 7);
-    assert_string_equal(list.files[3].digest, COMMIT);
-    assert_int_equal(list.files[3].size, 3);
+    assert_true(list.files[2].weights && list.files[7].weights && list.files[8].weights && list.files[9].weights &&
+                !list.files[5].weights);
+    assert_string_equal(list.files[8].digest, SHA256);
+    assert_int_equal(list.files[8].size, 7);
+    assert_string_equal(list.files[5].digest, COMMIT);
+    assert_int_equal(list.files[5].size, 3);
 }
 
 static void names_that_lead_elsewhere_are_refused(void **state)

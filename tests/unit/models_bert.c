@@ -12,11 +12,14 @@
     "\"model_type\":\"bert\",\"vocab_size\":100,\"hidden_size\":32,\"num_hidden_layers\":2," \
     "\"num_attention_heads\":4,\"intermediate_size\":64"
 
+/* The spec's lists are gone with the arena. */
 static bool read_spec(const char *json, mt_bert_spec *spec, mt_error *err)
 {
     mt_config *config = mt_config_parse(json, strlen(json), err);
+    mt_arena *arena = mt_arena_new(0);
     assert_non_null(config);
-    const bool ok = mt_bert_spec_read(spec, config, err);
+    const bool ok = mt_bert_spec_read(spec, config, arena, err);
+    mt_arena_free(arena);
     mt_config_free(config);
     return ok;
 }
@@ -40,6 +43,40 @@ static void configs_become_specs(void **state)
     assert_false(spec.two_types);
 }
 
+/* An empty config of each family has the shape that its class in transformers has. */
+static void defaults_are_those_of_the_classes(void **state)
+{
+    static const struct {
+        const char *json;
+        uint32_t vocab, hidden, layers, heads, kv_heads, head_dim, ffn, context, reach, types;
+        mt_activation act;
+    } cases[] = {
+        {"{\"model_type\":\"modernbert\"}", 50368, 768, 22, 12, 12, 64, 1152, 8192, 64, 0, MT_ACT_GELU},
+        {"{\"model_type\":\"nomic_bert\"}", 30528, 768, 12, 12, 12, 64, 3072, 2048, 0, 2, MT_ACT_SILU},
+        {"{\"model_type\":\"eurobert\"}", 128256, 768, 12, 12, 12, 64, 3072, 8192, 0, 0, MT_ACT_SILU},
+        {"{\"model_type\":\"gemma3_text\",\"use_bidirectional_attention\":true}", 262208, 2304, 26, 8, 4, 256, 9216,
+         65536, 2048, 0, MT_ACT_GELU_TANH},
+    };
+    (void)state;
+    for (size_t i = 0; i < MT_COUNT(cases); i++) {
+        mt_bert_spec s;
+        mt_error err = {0};
+        if (!read_spec(cases[i].json, &s, &err))
+            fail_msg("%s: %s", cases[i].json, err.text);
+        assert_int_equal(s.vocab, cases[i].vocab);
+        assert_int_equal(s.hidden, cases[i].hidden);
+        assert_int_equal(s.layers, cases[i].layers);
+        assert_int_equal(s.heads, cases[i].heads);
+        assert_int_equal(s.kv_heads, cases[i].kv_heads);
+        assert_int_equal(s.head_dim, cases[i].head_dim);
+        assert_int_equal(s.ffn, cases[i].ffn);
+        assert_int_equal(s.context, cases[i].context);
+        assert_int_equal(s.reach, cases[i].reach);
+        assert_int_equal(s.types, cases[i].types);
+        assert_int_equal(s.activation, cases[i].act);
+    }
+}
+
 static void what_is_not_known_is_refused_in_a_sentence(void **state)
 {
     static const struct {
@@ -48,12 +85,19 @@ static void what_is_not_known_is_refused_in_a_sentence(void **state)
         {"{\"model_type\":\"bert\"}", "vocab_size"},
         {"{" GOOD ",\"num_attention_heads\":5}", "which 5 heads cannot share"},
         {"{" GOOD ",\"hidden_size\":0}", "hidden_size"},
-        {"{" GOOD ",\"hidden_act\":\"relu\"}", "\"hidden_act\" is \"relu\""},
+        {"{" GOOD ",\"hidden_act\":\"glu\"}", "\"hidden_act\" is \"glu\""},
         {"{" GOOD ",\"position_embedding_type\":\"relative_key\"}", "known is absolute"},
         {"{" GOOD ",\"is_decoder\":true}", "known are encoders"},
         {"{" GOOD ",\"max_position_embeddings\":9000000}", "max_position_embeddings"},
         {"{" GOOD ",\"pad_token_id\":100}", "pad_token_id"},
         {"{" GOOD ",\"model_type\":\"roberta\",\"max_position_embeddings\":2}", "leaves no position"},
+        {"{\"model_type\":\"modernbert\",\"num_attention_heads\":7000}", "which 7000 heads cannot share"},
+        {"{\"model_type\":\"modernbert\",\"layer_types\":[\"full_attention\"]}", "how layer 1 of 22 sees"},
+        {"{\"model_type\":\"modernbert\",\"classifier_pooling\":\"late\"}", "\"classifier_pooling\" is \"late\""},
+        {"{\"model_type\":\"eurobert\",\"hidden_act\":\"tanh\"}", "\"hidden_act\" is \"tanh\""},
+        {"{\"model_type\":\"gemma3_text\",\"use_bidirectional_attention\":true,"
+         "\"architectures\":[\"Gemma3ForSequenceClassification\"]}",
+         "known are Gemma encoders that make embeddings"},
         {"{" GOOD ",\"architectures\":[\"BertForSequenceClassification\"],\"id2label\":{}}", "has no labels"},
     };
     (void)state;
@@ -84,7 +128,7 @@ static void open_bert(opened *o, const char *dir, size_t slice, size_t threads)
     assert_non_null(o->checkpoint);
     o->dev = mt_device_open(&params, &err);
     assert_non_null(o->dev);
-    if (!mt_bert_spec_read(&o->spec, mt_checkpoint_config(o->checkpoint), &err) ||
+    if (!mt_bert_spec_read(&o->spec, mt_checkpoint_config(o->checkpoint), o->arena, &err) ||
         !mt_bert_bind(&o->weights, &o->spec, o->checkpoint, o->arena, &err))
         fail_msg("%s", err.text);
     o->bert = mt_bert_new(o->dev, &o->spec, &o->weights, &(mt_bert_params){.rows = 1024, .slice = slice}, &err);
@@ -118,7 +162,8 @@ static void run(opened *o, const mt_bert_text *texts, size_t count, double budge
 static void slices_threads_and_company_change_no_bit(void **state)
 {
     enum { LONG = 300, SHORT = 37 };
-    static const char *const folders[] = {FOLDER "bert-cls-bf16", FOLDER "xlmr-mean-bf16", FOLDER "bert-mean-f32"};
+    static const char *const folders[] = {FOLDER "bert-cls-bf16", FOLDER "xlmr-mean-bf16", FOLDER "bert-mean-f32",
+                                          FOLDER "modernbert-mean-f32", FOLDER "embeddinggemma-bf16"};
     static const size_t slices[] = {128, 1, 7, 300};
     static const double budgets[] = {INFINITY, 0, 1e5, 1e6};
     static float first[LONG * 32], other[LONG * 32];
@@ -198,6 +243,7 @@ static void a_job_may_be_dropped(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(configs_become_specs),
+    cmocka_unit_test(defaults_are_those_of_the_classes),
     cmocka_unit_test(what_is_not_known_is_refused_in_a_sentence),
     cmocka_unit_test(slices_threads_and_company_change_no_bit),
     cmocka_unit_test_setup_teardown(norms_may_have_their_old_names, make_folder, remove_folder),

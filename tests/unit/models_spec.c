@@ -772,8 +772,8 @@ static void wrong_configs_say_what_is_wrong(void **state)
         {"{\"model_type\":\"qwen3_next\",\"layer_types\":[\"linear_attention\"]}",
          "\"layer_types\" has 1 entries for 48 layers"},
         {"{\"model_type\":\"gemma3_text\",\"use_bidirectional_attention\":true," SHAPE "}",
-         "\"use_bidirectional_attention\" is true: such a model sees what comes later and writes no text, which is not "
-         "supported"},
+         "model type \"gemma3_text\" is an encoder and writes no text; serve it, alone or beside a model as "
+         "--embedding-model"},
         {"{\"model_type\":\"gpt_oss\",\"rope_scaling\":" YARN ",\"swiglu_limit\":5}",
          "\"swiglu_limit\" is 5; gpt-oss cuts off at 7, and a model that does not is another one"},
         {"{\"model_type\":\"gemma4_text\",\"use_bidirectional_attention\":\"all\"," SHAPE "}",

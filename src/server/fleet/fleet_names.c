@@ -114,6 +114,7 @@ static bool read_held(mt_member_facts *facts, const char *dir, const mt_options 
     ok = c && read_model(facts, c, opt, first, err);
     mt_checkpoint_close(c);
     mt_target_read(&target, dir);
+    mt_target_clear(&target);
     facts->embeds = target.embeds && target.unfit.code == MT_OK;
     if (ok)
         read_template(facts, dir, first ? opt->chat_template : NULL, first ? opt : NULL);

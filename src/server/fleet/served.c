@@ -202,6 +202,20 @@ static void add_model(mt_served *s, const char *dir)
     mt_target_read(t, dir);
 }
 
+/* Dense layers that are stored with the encoder count instead of those in folders of their own. */
+static bool add_dense_layers(mt_target *t, const char *dir, mt_error *err)
+{
+    char path[MT_LIMIT_PATH];
+    const bool within = t->encoder.weights.after_count > 0;
+
+    for (size_t i = 0; !within && i < MT_BERT_AFTER && t->dense[i][0]; i++)
+        if (snprintf(path, sizeof(path), "%s/%s", dir, t->dense[i]) >= (int)sizeof(path))
+            return mt_fail(err, MT_E_TOO_LARGE, "the path of \"%.100s\" is too long", t->dense[i]);
+        else if (!mt_encoder_add(&t->encoder, path, err))
+            return false;
+    return true;
+}
+
 /* Adds an encoder as a target: it embeds a text as the mean of all tokens' vectors, unless its folder says otherwise.
    Owns name. */
 static bool add_encoder(mt_served *s, const char *dir, char *name, mt_error *err)
@@ -213,9 +227,11 @@ static bool add_encoder(mt_served *s, const char *dir, char *name, mt_error *err
         return false;
     t->context = t->encoder.spec.context;
     t->vocab = t->encoder.spec.vocab;
-    t->width = mt_bert_width(&t->encoder.spec);
     t->twice = t->encoder.spec.roberta;
     mt_target_read(t, dir);
+    if (t->encoder.spec.labels == 0 && !add_dense_layers(t, dir, err))
+        return false;
+    t->width = mt_bert_vector(&t->encoder.spec, &t->encoder.weights);
     if (t->encoder.spec.labels > 0) {
         mt_target_read_labels(t, dir);
         t->pool = MT_POOL_CLASSES;
@@ -360,6 +376,7 @@ void mt_served_close(mt_served *s)
             mt_tokenizer_free(s->targets[i].tokenizer);
         mt_encoder_close(&s->targets[i].encoder);
         json_decref(s->targets[i].labels);
+        mt_target_clear(&s->targets[i]);
         mt_free(s->targets[i].name);
     }
     mt_tokenizer_free(s->tokenizer);

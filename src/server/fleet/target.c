@@ -92,6 +92,45 @@ static bool ends(const char *type, const char *with)
     return len >= tail && strcmp(type + len - tail, with) == 0;
 }
 
+/* Notes the folder of a dense layer. */
+static void add_dense(mt_target *t, const char *path)
+{
+    size_t i = 0;
+
+    while (i < MT_BERT_AFTER && t->dense[i][0])
+        i++;
+    if (t->number == 0)
+        mt_fail(&t->unfit, MT_E_UNSUPPORTED, "modules.json has dense layers, which are known behind encoders only");
+    else if (i == MT_BERT_AFTER || t->normalise || !*path || strlen(path) >= sizeof(t->dense[i]) || strstr(path, ".."))
+        mt_fail(&t->unfit, MT_E_UNSUPPORTED,
+                "modules.json has the dense layer \"%.100s\" where none is known; at most %d are, before vectors are "
+                "normalised",
+                path, MT_BERT_AFTER);
+    else
+        memcpy(t->dense[i], path, strlen(path) + 1);
+}
+
+/* Reads the texts that may stand in front of a text, and which one does where nobody chooses. */
+static void read_prompts(mt_target *t, const char *dir)
+{
+    json_t *config = read_json(dir, "config_sentence_transformers.json", &t->unfit);
+    json_t *prompts = json_object_get(config, "prompts");
+    const char *name = json_string_value(json_object_get(config, "default_prompt_name"));
+
+    if (json_is_object(prompts))
+        t->prompts = json_incref(prompts);
+    if (name)
+        t->prompt = json_string_value(json_object_get(t->prompts, name));
+    json_decref(config);
+}
+
+void mt_target_clear(mt_target *t)
+{
+    json_decref(t->prompts);
+    t->prompts = NULL;
+    t->prompt = NULL;
+}
+
 void mt_target_read(mt_target *t, const char *dir)
 {
     json_t *modules = read_json(dir, "modules.json", &t->unfit);
@@ -100,6 +139,7 @@ void mt_target_read(mt_target *t, const char *dir)
         return;
     t->normalise = false;
     t->embeds = true;
+    read_prompts(t, dir);
     for (size_t i = 0; i < json_array_size(modules) && t->unfit.code == MT_OK; i++) {
         const json_t *module = json_array_get(modules, i);
         const char *type = json_string_value(json_object_get(module, "type"));
@@ -109,6 +149,8 @@ void mt_target_read(mt_target *t, const char *dir)
             read_pooling(t, dir, path);
         else if (type && ends(type, ".Normalize"))
             t->normalise = true;
+        else if (type && path && ends(type, ".Dense"))
+            add_dense(t, path);
         else if (!type || !ends(type, ".Transformer"))
             mt_fail(&t->unfit, MT_E_UNSUPPORTED,
                     "modules.json has \"%.100s\", which is not known here; use another model", type ? type : "");

@@ -123,6 +123,12 @@ static bool fill(mt_request *r, const mt_call *call, const mt_target *t, const m
     return make_tokens(r, &text, why) && check_tokens(r, t, ask, index, why);
 }
 
+/* How many numbers the vector of a token has; dense layers are for those of whole texts. */
+static size_t width_of_each(const mt_target *t)
+{
+    return t->number ? mt_bert_width(&t->encoder.spec) : t->width;
+}
+
 /* Makes call->answer. */
 static bool make_answer(mt_call *call, const mt_target *t, const mt_ask *ask, mt_request *const *requests,
                         mt_failure *why)
@@ -133,7 +139,7 @@ static bool make_answer(mt_call *call, const mt_target *t, const mt_ask *ask, mt
         return false;
     a->normalise = ask->form.scaling == MT_SCALING_DEFAULT ? t->normalise : ask->form.scaling == MT_SCALING_ON;
     a->queries = ask->scores && t->pool != MT_POOL_CLASSES ? ask->query_count : 0;
-    a->width = ask->vectors == MT_ASK_EACH ? t->width : 0;
+    a->width = ask->vectors == MT_ASK_EACH ? width_of_each(t) : 0;
     a->labels = t->labels;
     a->apart = t->apart;
     for (size_t i = 0; i < ask->prompt_count; i++)
@@ -148,10 +154,10 @@ static bool check_states(const mt_target *t, const mt_ask *ask, mt_request *cons
 
     for (size_t i = 0; i < ask->prompt_count; i++)
         tokens += requests[i]->prompt_len;
-    return ask->vectors != MT_ASK_EACH || tokens <= MT_LIMIT_STATES / t->width ||
+    return ask->vectors != MT_ASK_EACH || tokens <= MT_LIMIT_STATES / width_of_each(t) ||
            mt_failure_value(why, ask->text_field,
                             "has %zu tokens, and vectors of %zu may be asked for at once: send it in several requests",
-                            tokens, MT_LIMIT_STATES / t->width);
+                            tokens, MT_LIMIT_STATES / width_of_each(t));
 }
 
 static bool check_dimensions(const mt_target *t, const mt_ask *ask, mt_failure *why)
@@ -180,6 +186,27 @@ static bool separate_pairs(mt_ask *ask, mt_failure *why)
     return true;
 }
 
+/* Puts the model's usual prompt in front of each text. Token ids are sent as they are. */
+static bool add_prompts(const mt_target *t, mt_ask *ask, mt_failure *why)
+{
+    const size_t len = t->prompt ? strlen(t->prompt) : 0;
+
+    for (size_t i = 0; len && i < ask->prompt_count; i++) {
+        mt_chat_text *text = &ask->prompts[i].text;
+        char *whole = text->data ? mt_arena_alloc(ask->arena, len + text->len + 1) : NULL;
+
+        if (!text->data)
+            continue;
+        if (!whole)
+            return mt_failure_memory(why, ask->text_field);
+        memcpy(whole, t->prompt, len);
+        memcpy(whole + len, text->data, text->len);
+        whole[len + text->len] = 0;
+        *text = (mt_chat_text){.data = whole, .len = len + text->len};
+    }
+    return true;
+}
+
 bool mt_embed_prepare(mt_call *call, mt_ask *ask, mt_failure *why)
 {
     const mt_target *t = find_target(call->served, ask, why);
@@ -190,7 +217,8 @@ bool mt_embed_prepare(mt_call *call, mt_ask *ask, mt_failure *why)
     bool ok = true;
 
     if (!t || !check_dimensions(t, ask, why) ||
-        (ask->scores && t->pool != MT_POOL_CLASSES && !separate_pairs(ask, why)))
+        (ask->scores && t->pool != MT_POOL_CLASSES && !separate_pairs(ask, why)) ||
+        (!ask->scores && !add_prompts(t, ask, why)))
         return false;
     count = ask->prompt_count;
     requests = mt_alloc_array(count, sizeof(*requests));

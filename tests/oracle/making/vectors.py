@@ -1,4 +1,4 @@
-"""Encoders of BERT's family with tokenizers, and what transformers makes of texts with them: vectors and scores.
+"""Encoders with tokenizers, and what transformers makes of texts with them: vectors and scores.
 
 A decoder's vectors are those of a checkpoint that is there already, pooled in each way.
 """
@@ -70,17 +70,17 @@ def draw(model, seed):
     with torch.no_grad():
         for name, tensor in model.named_parameters():
             noise = torch.randn(tensor.shape, generator=generator)
-            if "LayerNorm.weight" in name:
-                tensor.copy_(1 + 0.3 * noise)
+            if "norm" in name.lower() and name.endswith("weight"):
+                tensor.copy_(CENTRE.get(model.config.model_type, 1) + 0.3 * noise)
             elif tensor.dim() == 1:
                 tensor.copy_(0.2 * noise)
             else:
-                tensor.copy_(noise * (0.8 if "embeddings" in name else 1.6 / tensor.shape[1] ** 0.5))
+                tensor.copy_(noise * (0.8 if "embed" in name else 1.6 / tensor.shape[1] ** 0.5))
 
 
-def write_pooling(folder, mode, normalise):
+def write_pooling(folder, mode, normalise, dense=0):
     """As sentence-transformers saves it."""
-    kinds = ["Transformer", "Pooling", "Normalize"][: 3 if normalise else 2]
+    kinds = ["Transformer", "Pooling", *["Dense"] * dense, *["Normalize"] * normalise]
     modules = [
         {"idx": i, "name": str(i), "path": f"{i}_{kind}" if i else "", "type": f"sentence_transformers.models.{kind}"}
         for i, kind in enumerate(kinds)
@@ -91,9 +91,31 @@ def write_pooling(folder, mode, normalise):
     (folder / "1_Pooling" / "config.json").write_text(json.dumps({"word_embedding_dimension": 32, **flags}))
 
 
-def pooled(hidden, mode, normalise):
+def write_dense(folder, sizes, seed):
+    """Dense layers as sentence-transformers saves them, the last with an activation; and what they compute."""
+    import torch
+    from safetensors.torch import save_file
+
+    generator, layers = torch.Generator().manual_seed(seed), []
+    for i, (width, out) in enumerate(zip(sizes, sizes[1:])):
+        last = i == len(sizes) - 2
+        path = folder / f"{i + 2}_Dense"
+        path.mkdir(exist_ok=True)
+        weight = torch.randn((out, width), generator=generator) / width**0.5
+        bias = 0.2 * torch.randn(out, generator=generator)
+        save_file({"linear.weight": weight, **({"linear.bias": bias} if last else {})}, path / "model.safetensors")
+        kind = "activation.Tanh" if last else "linear.Identity"
+        config = {"in_features": width, "out_features": out, "bias": last}
+        (path / "config.json").write_text(json.dumps({**config, "activation_function": f"torch.nn.modules.{kind}"}))
+        layers.append((weight.double(), bias.double() if last else 0, torch.tanh if last else lambda x: x))
+    return layers
+
+
+def pooled(hidden, mode, normalise, dense=()):
     vector = {"mean": lambda: hidden.mean(0), "cls": lambda: hidden[0], "last": lambda: hidden[-1]}[mode]()
     vector = vector.double()
+    for weight, bias, act in dense:
+        vector = act(weight @ vector + bias)
     if normalise:
         vector = vector / vector.norm()
     return [round(float(x), 7) for x in vector]
@@ -103,15 +125,15 @@ def long_ids(vocab, seed):
     return np.random.Generator(np.random.Philox(seed)).integers(5, vocab, LONG).tolist()
 
 
-def embeddings(model, tok, vocab, mode, normalise, seed):
+def embeddings(model, tok, vocab, mode, normalise, seed, dense=(), prompt=""):
     import torch
 
     cases = []
     for given in [*TEXTS, [7], long_ids(vocab, seed)]:
-        ids = tok.encode(given).ids if isinstance(given, str) else given
+        ids = tok.encode(prompt + given).ids if isinstance(given, str) else given
         with torch.no_grad():
             hidden = model(input_ids=torch.tensor([ids])).last_hidden_state[0]
-        cases.append({"input": given, "tokens": len(ids), "vector": pooled(hidden, mode, normalise)})
+        cases.append({"input": given, "tokens": len(ids), "vector": pooled(hidden, mode, normalise, dense)})
     return cases
 
 
@@ -130,6 +152,28 @@ def scores(model, tok, types):
     return {"query": TEXTS[0], "documents": documents, "scores": found, "tokens": tokens}
 
 
+# what a norm's weights are drawn around: Gemma's are added to 1
+CENTRE = {"gemma3_text": 0}
+LAYERS = ["full_attention", "sliding_attention", "sliding_attention"]
+# the classes of encoders with rotary embeddings: of their configs, what they are told, and the width of their heads
+ROTARY = {
+    "ModernBert": ("ModernBertConfig", {"local_attention": 30, "norm_eps": 1e-5, "hidden_activation": "gelu"}),
+    "EuroBert": ("EuroBertConfig", {"num_key_value_heads": 2, "rope_parameters": {"rope_theta": 250000.0}}),
+    "NomicBert": ("NomicBertConfig", {"type_vocab_size": 2, "layer_norm_eps": 1e-12}),
+    "Gemma3Text": (
+        "Gemma3TextConfig",
+        {
+            "num_key_value_heads": 2,
+            "head_dim": 16,
+            "query_pre_attn_scalar": 24,
+            "layer_types": LAYERS,
+            "sliding_window": 21,
+            "use_bidirectional_attention": True,
+        },
+    ),
+}
+PROMPTS = {"prompts": {"query": "a query: ", "text": "ein Text: "}, "default_prompt_name": "text"}
+DENSE = (32, 80, 24)
 ENCODERS = [  # name, class, tokenizer, type, pooling, normalise
     ("bert-mean-f32", "BertModel", wordpiece, "float32", "mean", True),
     ("bert-cls-bf16", "BertModel", wordpiece, "bfloat16", "cls", False),
@@ -137,7 +181,40 @@ ENCODERS = [  # name, class, tokenizer, type, pooling, normalise
     ("xlmr-mean-bf16", "XLMRobertaModel", unigram, "bfloat16", "mean", True),
     ("bert-rerank-f32", "BertForSequenceClassification", wordpiece, "float32", None, False),
     ("xlmr-rerank-bf16", "XLMRobertaForSequenceClassification", unigram, "bfloat16", None, False),
+    ("modernbert-mean-f32", "ModernBertModel", wordpiece, "float32", "mean", True),
+    ("modernbert-rerank-bf16", "ModernBertForSequenceClassification", wordpiece, "bfloat16", None, False),
+    ("nomic-mean-f32", "NomicBertModel", wordpiece, "float32", "mean", True),
+    ("nomic-rerank-f32", "NomicBertForSequenceClassification", wordpiece, "float32", None, False),
+    ("eurobert-cls-bf16", "EuroBertModel", wordpiece, "bfloat16", "cls", True),
+    ("eurobert-rerank-f32", "EuroBertForSequenceClassification", wordpiece, "float32", None, False),
+    ("embeddinggemma-bf16", "Gemma3TextModel", wordpiece, "bfloat16", "mean", True),
 ]
+
+
+def config_of(kind, tok, labels):
+    """Of an encoder with rotary embeddings, as its class makes it."""
+    import transformers
+
+    name, settings = next(value for key, value in ROTARY.items() if kind.startswith(key))
+    shape = {key: SHAPE[key] for key in SHAPE if key not in ("hidden_act", "layer_norm_eps")}
+    return getattr(transformers, name)(
+        **shape,
+        **settings,
+        vocab_size=tok.get_vocab_size(),
+        max_position_embeddings=POSITIONS,
+        pad_token_id=0,
+        bos_token_id=None,
+        eos_token_id=None,
+        num_labels=labels,
+        attn_implementation="eager",
+    )
+
+
+def finish_gemma(folder):
+    """The window as the file is to have it: the class halves it, and writes the half."""
+    config = json.loads((folder / "config.json").read_text())
+    config["sliding_window"] = ROTARY["Gemma3Text"][1]["sliding_window"]
+    (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n")
 
 
 def make_encoder(folder, kind, tokenizer, dtype, mode, normalise, seed):
@@ -146,26 +223,37 @@ def make_encoder(folder, kind, tokenizer, dtype, mode, normalise, seed):
 
     bert = kind.startswith("Bert")
     tok = tokenizer()
-    config = getattr(transformers, "BertConfig" if bert else "XLMRobertaConfig")(
-        vocab_size=tok.get_vocab_size(),
-        max_position_embeddings=POSITIONS,
-        type_vocab_size=2 if bert else 1,
-        pad_token_id=0 if bert else 1,
-        num_labels=1 if mode is None else 2,
-        attn_implementation="eager",
-        **SHAPE,
-    )
+    if kind.startswith(tuple(ROTARY)):
+        config = config_of(kind, tok, 1 if mode is None else 2)
+    else:
+        config = getattr(transformers, "BertConfig" if bert else "XLMRobertaConfig")(
+            vocab_size=tok.get_vocab_size(),
+            max_position_embeddings=POSITIONS,
+            type_vocab_size=2 if bert else 1,
+            pad_token_id=0 if bert else 1,
+            num_labels=1 if mode is None else 2,
+            attn_implementation="eager",
+            **SHAPE,
+        )
     model = getattr(transformers, kind)(config).eval()
     draw(model, seed)
     folder.mkdir(parents=True, exist_ok=True)
     model.to(getattr(torch, dtype)).save_pretrained(folder)
-    model = model.to(torch.float32)  # the values stored, computed exactly
+    gemma = kind.startswith("Gemma")
+    if gemma:
+        finish_gemma(folder)
+        (folder / "config_sentence_transformers.json").write_text(json.dumps(PROMPTS))
+    # the values stored, computed exactly: read again, as angles of rotary embeddings have been rounded, too
+    loaded = {"dtype": torch.float32, "attn_implementation": "eager"}
+    model = getattr(transformers, kind).from_pretrained(folder, **loaded).eval()
     tok.save(str(folder / "tokenizer.json"))
     if mode:
-        write_pooling(folder, mode, normalise)
-        oracle = {"embeddings": embeddings(model, tok, tok.get_vocab_size(), mode, normalise, seed)}
+        write_pooling(folder, mode, normalise, len(DENSE) - 1 if gemma else 0)
+        dense = write_dense(folder, DENSE, seed) if gemma else ()
+        prompt = PROMPTS["prompts"]["text"] if gemma else ""
+        oracle = {"embeddings": embeddings(model, tok, tok.get_vocab_size(), mode, normalise, seed, dense, prompt)}
     else:
-        oracle = {"rerank": scores(model, tok, bert)}
+        oracle = {"rerank": scores(model, tok, bert or kind.startswith("Nomic"))}
     (folder / "oracle.json").write_text(json.dumps(oracle))
 
 
