@@ -81,10 +81,10 @@ def main():
     # and in Python too. Unit tests, in which wrong results would show what was read before it was written, ask for it.
     os.environ.setdefault("MALLOC_PERTURB_", "0")
     # A machine may be slow, or busy with other things: only what hangs is ended. A third of their time tests wait for
-    # something: with two of them for each core, a core is rarely without one.
+    # something: with three of them for each core, a core is rarely without one.
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     command = ["meson", "test", "-C", build, "--quiet", "--timeout-multiplier", "5",
-               "--num-processes", str(2 * cores)] + as_built + arguments
+               "--num-processes", str(3 * cores)] + as_built + arguments
     with tempfile.TemporaryFile("w+") as said:
         meson = subprocess.Popen(command, stdout=said, stderr=subprocess.STDOUT)
         for line in follow(meson, log):
