@@ -64,6 +64,7 @@
     X(native_few_4_1_16_1, NATIVE_FEW, EARLY) X(native_few_4_1_16_2, NATIVE_FEW, EARLY)                                \
     X(native_few_4_1_32_1, NATIVE_FEW, EARLY) X(native_few_4_1_32_2, NATIVE_FEW, EARLY)                                \
     X(native_few_4_1_64_1, NATIVE_FEW, EARLY) X(native_few_4_1_64_2, NATIVE_FEW, EARLY)                                \
+    X(native_few_4_1_32_6, NATIVE_FEW, EARLY) X(native_few_4_1_64_6, NATIVE_FEW, EARLY)                                \
     X(native_few_4_2_8_2, NATIVE_FEW, EARLY) X(native_few_4_2_16_2, NATIVE_FEW, EARLY)                                 \
     X(native_few_4_2_32_2, NATIVE_FEW, EARLY) X(native_few_4_2_64_2, NATIVE_FEW, EARLY)                                \
     X(native_few_4_4_8_2, NATIVE_FEW, EARLY) X(native_few_4_4_16_2, NATIVE_FEW, EARLY)                                 \

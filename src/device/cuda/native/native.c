@@ -181,23 +181,6 @@ void mt_cuda_native_spend(mt_device *dev, mt_cuda_mat x)
 
 /* ---- products ---- */
 
-static const few_kernel *find_few(const mt_cuda_weight *w, uint32_t rows, uint32_t tiles)
-{
-    const few_kernel *k = few_kernels;
-    const bool one = w->kind == MT_CUDA_NATIVE4 && w->groups == 1; /* of which there are kernels of one tile, too */
-    while (k->bits != bits_of(w) || k->groups != w->groups || k->rows != rows || k->tiles != (one ? tiles : 2))
-        k++;
-    return k;
-}
-
-/* 64 columns a block where all blocks run at once, else 128. */
-static const few_kernel *choose_few(const mt_device *dev, const mt_weight *const *w, size_t count, uint32_t rows)
-{
-    const size_t blocks = blocks_of(w, count);
-    const few_kernel *one = find_few(&w[0]->d, rows, 1);
-    return blocks <= one->blocks * (size_t)dev->processors ? one : find_few(&w[0]->d, rows, 2);
-}
-
 /* Stages of a ring with which `blocks` blocks run at once, or `most` of them on a multiprocessor; 0: not even two.
    beside: bytes of shared memory that a block has beside its ring. */
 static uint32_t ring_stages(const mt_device *dev, size_t blocks, size_t most, size_t beside, size_t stage)
@@ -209,38 +192,84 @@ static uint32_t ring_stages(const mt_device *dev, size_t blocks, size_t most, si
     return stages < LEAST ? 0 : (uint32_t)MT_MIN(stages, (size_t)MOST);
 }
 
-/* Deals the columns out; returns the number of clusters. */
-static size_t deal_columns(mt_cuda_native *p, size_t columns)
+/* Clusters that a weight's columns are dealt out to, in blocks of so many tiles; where they gate, half of these are
+   tiles of up. */
+static size_t clusters_of_weight(const mt_cuda_native *p, size_t i, uint32_t tiles)
+{
+    const size_t columns = (p->gates ? tiles / 2 : tiles) * (size_t)MT_CUDA_NATIVE_TILE;
+    return (p->w[i].n + columns - 1) / columns;
+}
+
+static size_t clusters_of(const mt_cuda_native *p, uint32_t tiles)
+{
+    size_t clusters = 0;
+    for (size_t i = 0; i < (p->gates ? 1 : p->count); i++)
+        clusters += clusters_of_weight(p, i, tiles);
+    return clusters;
+}
+
+/* Says which weight's columns each cluster has; returns the number of clusters. */
+static size_t deal_columns(mt_cuda_native *p, uint32_t tiles)
 {
     const size_t count = p->gates ? 1 : p->count;
-    for (size_t i = 0; i < count; i++)
-        p->first[i + 1] = p->first[i] + (uint32_t)(mt_cuda_up(p->w[i].n, columns) / columns);
-    for (size_t i = count; i < MT_CUDA_TOGETHER; i++)
-        p->first[i + 1] = p->first[i];
+    for (size_t i = 0; i < MT_CUDA_TOGETHER; i++)
+        p->first[i + 1] = p->first[i] + (uint32_t)(i < count ? clusters_of_weight(p, i, tiles) : 0);
     return p->first[count];
 }
 
-static void launch_few(mt_device *dev, const few_kernel *k, mt_cuda_native_few *few, size_t columns)
+/* The kernel with which all blocks run at once; of several, or where there is none, the one with which the busiest
+   multiprocessor copies the fewest bytes: every block copies all rows of its tile beside its weights. Blocks of six
+   tiles gate, and their rows are not sorted: others are faster with two. */
+static const few_kernel *choose_few(const mt_device *dev, const mt_cuda_native_few *few)
+{
+    const mt_cuda_native *p = &few->p;
+    const size_t all = (size_t)dev->processors;
+    const uint32_t most = p->gates && !few->shares[0].experts ? 6 : 2;
+    const few_kernel *best = NULL;
+    size_t best_bytes = 0;
+    bool best_at_once = false;
+    for (size_t i = 0; i < MT_COUNT(few_kernels); i++) {
+        const few_kernel *k = &few_kernels[i];
+        if (k->bits != bits_of(&p->w[0]) || k->groups != p->w[0].groups || k->rows != p->from.rows || k->tiles > most ||
+            (p->gates && k->tiles % 2))
+            continue;
+        const size_t row_tiles = (p->m + k->rows - 1) / k->rows;
+        const size_t blocks = clusters_of(p, k->tiles) * groups_of(&p->w[0]) * row_tiles;
+        const size_t bytes = (blocks + all - 1) / all * k->stage;
+        const bool at_once = blocks <= k->blocks * all;
+        if (!best || (at_once == best_at_once ? bytes < best_bytes : at_once)) {
+            best = k;
+            best_bytes = bytes;
+            best_at_once = at_once;
+        }
+    }
+    return best;
+}
+
+static void launch_few(mt_device *dev, mt_cuda_native_few *few)
 {
     enum { ALIGNED = 1024 }; /* where the ring begins */
+    const few_kernel *k = choose_few(dev, few);
     mt_cuda_native *p = &few->p;
-    const size_t groups = groups_of(&p->w[0]), blocks = deal_columns(p, columns) * groups;
+    const size_t groups = groups_of(&p->w[0]), blocks = deal_columns(p, k->tiles) * groups;
     const size_t row_tiles = (p->m + k->rows - 1) / k->rows;
+    /* at the end the ring has the block's sums, and those that come to it */
+    const size_t sums = 2 * k->rows * (k->tiles * (size_t)MT_CUDA_NATIVE_TILE + 4) * sizeof(float);
     p->stages = 0;
     for (uint32_t most = k->blocks; most > 0 && !p->stages; most--) /* more than one only where its ring has room */
         p->stages = ring_stages(dev, blocks * row_tiles, most, ALIGNED, k->stage);
-    mt_cuda_launch_cluster(dev, k->kernel, blocks, row_tiles, groups, k->threads, ALIGNED + p->stages * k->stage, few);
+    mt_cuda_launch_cluster(dev, k->kernel, blocks, row_tiles, groups, k->threads,
+                           ALIGNED + MT_MAX(p->stages * k->stage, sums), few);
 }
 
 static void multiply_few(mt_device *dev, mt_tensor *const *y, const mt_weight *const *w, size_t count, size_t m)
 {
-    const few_kernel *k = choose_few(dev, w, count, dev->packed.rows);
     mt_cuda_native_few few = {.p = {.from = dev->packed, .m = (uint32_t)m, .count = (uint32_t)count}};
     for (size_t i = 0; i < count; i++) {
         few.p.w[i] = w[i]->d;
         few.p.y[i] = y[i]->m;
     }
-    launch_few(dev, k, &few, (size_t)k->tiles * MT_CUDA_NATIVE_TILE);
+    launch_few(dev, &few);
 }
 
 static mt_cuda_kernel decoder_of(const mt_cuda_weight *w)
@@ -305,7 +334,7 @@ static size_t beside_ring(const mt_cuda_native *p, const row_kernel *k)
 /* Deals the columns out to blocks of the kernel; returns the number of these. */
 static size_t row_blocks(mt_cuda_native *p, const row_kernel *k)
 {
-    return deal_columns(p, (p->gates ? 1 : k->tiles) * MT_CUDA_NATIVE_TILE) * groups_of(&p->w[0]);
+    return deal_columns(p, k->tiles) * groups_of(&p->w[0]);
 }
 
 static uint32_t row_stages(const mt_device *dev, mt_cuda_native *p, const row_kernel *k)
@@ -392,13 +421,8 @@ void mt_cuda_native_pack_shares(mt_device *dev, const mt_weight *w, mt_cuda_mat 
 void mt_cuda_native_experts(mt_device *dev, mt_cuda_native_few *few, size_t most)
 {
     mt_cuda_native *p = &few->p;
-    const mt_cuda_weight *w = &p->w[0];
-    const size_t tiles = mt_cuda_up(w->n, MT_CUDA_NATIVE_TILE) / MT_CUDA_NATIVE_TILE;
-    const few_kernel *k = find_few(w, p->from.rows, 1);
-    if (p->gates || tiles * groups_of(w) * most > k->blocks * (size_t)dev->processors)
-        k = find_few(w, p->from.rows, 2);
-    p->m = (uint32_t)most * k->rows;
-    launch_few(dev, k, few, (p->gates ? 1 : (size_t)k->tiles) * MT_CUDA_NATIVE_TILE);
+    p->m = (uint32_t)most * p->from.rows;
+    launch_few(dev, few);
 }
 
 mt_cuda_packed mt_cuda_native_beside(const mt_device *dev, const mt_weight *w, uint32_t rows, size_t most)
@@ -438,6 +462,6 @@ bool mt_cuda_native_glu(mt_device *dev, mt_cuda_mat y, mt_cuda_mat gate, mt_cuda
     mt_cuda_drop(dev);
     if (p.x.data)
         return launch_row(dev, &p);
-    launch_few(dev, find_few(&p.w[0], p.from.rows, 2), &(mt_cuda_native_few){.p = p}, MT_CUDA_NATIVE_TILE);
+    launch_few(dev, &(mt_cuda_native_few){.p = p});
     return true;
 }

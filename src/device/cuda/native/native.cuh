@@ -67,10 +67,15 @@ static __device__ inline void multiply_warp(float *c, const uint32_t (&a)[4], ui
 
 /* What a block of a product of few rows multiplies. */
 typedef struct native_place {
-    uint32_t group, blocks;        /* its group, and how many there are: the blocks of the cluster */
-    uint32_t weight[2], column[2]; /* of its two tiles; of the second only where it is another weight's */
-    int count;                     /* chunks of k */
+    uint32_t group, blocks;  /* its group, and how many there are: the blocks of the cluster */
+    uint32_t weight, column; /* its first tile */
+    int count;               /* chunks of k */
 } native_place;
+
+/* One of the block's tiles. */
+typedef struct tile_place {
+    uint32_t weight, column;
+} tile_place;
 
 static __device__ inline native_place place_of_block(const mt_cuda_native &p, uint32_t columns)
 {
@@ -78,14 +83,20 @@ static __device__ inline native_place place_of_block(const mt_cuda_native &p, ui
     at.group = block_of_cluster();
     at.blocks = cluster_size();
     const uint32_t tile = blockIdx.x / at.blocks;
-    at.weight[0] = 0;
-    while (!p.gates && tile >= p.first[at.weight[0] + 1])
-        at.weight[0]++;
-    at.column[0] = (tile - p.first[at.weight[0]]) * (p.gates ? columns / 2 : columns);
-    at.weight[1] = p.gates ? 1 : at.weight[0];
-    at.column[1] = p.gates ? at.column[0] : at.column[0] + MT_CUDA_NATIVE_TILE;
+    at.weight = 0;
+    while (!p.gates && tile >= p.first[at.weight + 1])
+        at.weight++;
+    at.column = (tile - p.first[at.weight]) * (p.gates ? columns / 2 : columns);
     at.count = min((int)(p.from.padded / MT_NATIVE_CHUNK - at.group * GROUP_CHUNKS), (int)GROUP_CHUNKS);
     return at;
+}
+
+/* Where the block gates, its first half of TILES tiles is of gate and the other half of up. */
+template <int TILES>
+static __device__ inline tile_place place_of_tile(const mt_cuda_native &p, const native_place &at, uint32_t t)
+{
+    const bool up = p.gates && 2 * t >= TILES;
+    return {up ? 1u : at.weight, at.column + (up ? t - TILES / 2 : t) * MT_CUDA_NATIVE_TILE};
 }
 
 /* Four floats to the shared memory of a block of the cluster, whose barrier is told when they are there. `to` and

@@ -3,24 +3,27 @@
 
    Tiles: a block has 64 TILES columns, a tile of rows (ROWS: 8, 16, 32 or 64; nearly always all of them) and one group
    of 2,048 of k; the blocks of a cluster have the groups of the same columns. Stages of 256 of k in a ring. Two blocks
-   a multiprocessor, where shared memory suffices. Warps: TILES times four warps multiply, 16 columns each: codes come
-   from the ring, are decoded in registers and are the first operand of a product; rows are the second. Up to 16 rows
-   are multiplied by each warp for itself (mma.sync, 12 % faster there), more by warpgroups (wgmma, 15 % faster for 32),
-   with the same bits. One thread more begins all copies. Units: segments of a row nearly always have the same unit.
-   Where one of a stage's has another than the one before, sums are brought to it before they go on. End: rows are dealt
-   out among the blocks of the cluster. Each block sends its sums, times their units, to who has the row, 16 bytes a
-   thread; that one adds them in the order of the groups. Where the block has a tile of gate and one of up, it combines
-   them, and packs what comes out for the next product: its 64 columns are a segment.
+   a multiprocessor, where shared memory suffices; one of six tiles where gate and up meet 32 or 64 rows, since each
+   block copies all rows, which are more bytes than its weights (14 and 16 % faster). Warps: TILES times four warps
+   multiply, 16 columns each: codes come from the ring, are decoded in registers and are the first operand of a product;
+   rows are the second. Up to 16 rows are multiplied by each warp for itself (mma.sync, 12 % faster there), more by
+   warpgroups (wgmma, 15 % faster for 32), with the same bits. One thread more begins all copies. Units: segments of a
+   row nearly always have the same unit. Where one of a stage's has another than the one before, sums are brought to it
+   before they go on. End: rows are dealt out among the blocks of the cluster. Each block sends its sums, times their
+   units, to the one that has the row, 16 bytes a thread; that one adds them in the order of the groups. Where the block
+   has tiles of gate and of up, it combines them, and packs what comes out for the next product: 64 columns are a
+   segment.
 
    Roofline, H200, 64 rows, the four products of a layer of an 8B model (193 million weights): 109 MB at 4.2 TB/s are 26
    us; 24.7 GFLOP at 790 TFLOP/s are 31 us; decoding takes about 12 instructions for 8 weights of a lane, 10 us of all
    schedulers. For 8 rows memory alone bounds it.
 
    Rejected: rows shared by blocks of other columns (multicast: 2 to 70 % slower), one block for all groups (gate and up
-   3 % faster for 8 rows, the others up to 5 times slower), 4 tiles a block (1 us faster, for down and 64 rows); sums
-   read from the other blocks (64 rows 15 % slower) or sent 8 bytes at a time (10 % slower); for 8 rows smaller rings
-   and up to five blocks a multiprocessor (10 % faster alone, 7 % slower one behind the other, as less is copied while
-   the kernel before still runs). */
+   3 % faster for 8 rows, the others up to 5 times slower), 4 tiles a block (10 % slower for gate and up, 7 to 15 % for
+   down), 6 tiles for the head (5 % slower) and for 8 rows (gate and up 11 % faster, but down 38 % slower, as there is
+   no room for its first weights meanwhile); sums read from the other blocks (64 rows 15 % slower) or sent 8 bytes at a
+   time (10 % slower); for 8 rows smaller rings and up to five blocks a multiprocessor (10 % faster alone, 7 % slower
+   one behind the other, as less is copied while the kernel before still runs). */
 #ifndef MT_DEVICE_CUDA_NATIVE_FEW_CUH
 #define MT_DEVICE_CUDA_NATIVE_FEW_CUH
 
@@ -40,7 +43,8 @@ template <int BITS, int GROUPS, int ROWS, int TILES, int EACH> struct few_shape 
     static const int COLUMNS = TILES * MT_CUDA_NATIVE_TILE, LANES = (ROWS + 31) / 32; /* rows that a lane looks at */
     static const bool WARPS = ROWS <= MT_CUDA_NATIVE_WARP_ROWS;                       /* each by itself */
     /* Registers that warpgroups have from the start, and what those that multiply get of the one that copies. */
-    static const int COPIER = 32, START = 65536 / EACH / MT_CUDA_NATIVE_FEW_THREADS(ROWS, TILES) / 8 * 8;
+    static const int COPIER = TILES > 4 ? 24 : 32;
+    static const int START = 65536 / EACH / MT_CUDA_NATIVE_FEW_THREADS(ROWS, TILES) / 8 * 8;
     static const int ALL = (START * (TILES + 1) - COPIER) / TILES / 8 * 8, MORE = ALL > 240 ? 240 : ALL;
 };
 
@@ -49,12 +53,12 @@ struct few_place : native_place {
     uint32_t expert;
 };
 
-/* The weight of the block's tile t: where rows are sorted, the expert's. */
-static __device__ inline mt_cuda_weight weight_of(const mt_cuda_native_few &f, const few_place &at, int t)
+/* Weight i of those that share the rows: where rows are sorted, the expert's. */
+static __device__ inline mt_cuda_weight weight_of(const mt_cuda_native_few &f, const few_place &at, uint32_t i)
 {
-    mt_cuda_weight w = f.p.w[at.weight[t]];
+    mt_cuda_weight w = f.p.w[i];
     if (f.shares[0].experts) {
-        const mt_cuda_weight &own = f.shares[at.weight[t]].experts[at.expert];
+        const mt_cuda_weight &own = f.shares[i].experts[at.expert];
         w.w = own.w;
         w.bias = own.bias;
         w.unit = own.unit;
@@ -72,9 +76,14 @@ static __device__ inline void copy_stages(const mt_cuda_native_few &f, const few
     const uint64_t first = (uint64_t)blockIdx.y * (p.from.padded / MT_NATIVE_CHUNK) + at.group * GROUP_CHUNKS;
     const uint8_t *x = p.from.q + first * shape::ROWS_BYTES,
                   *units = (const uint8_t *)p.from.turns + first * shape::UNITS_BYTES;
-    const uint8_t *w[2];
-    for (int t = 0; t < TILES; t++)
-        w[t] = native_step(weight_of(f, at, t), at.column[t], at.group * MT_NATIVE_GROUP, shape::STEP);
+    const uint8_t *w[TILES]; /* a tile behind a weight's last pair of tiles is a copy of the last */
+    for (int t = 0; t < TILES; t++) {
+        const tile_place of = place_of_tile<TILES>(p, at, t);
+        const mt_cuda_weight v = weight_of(f, at, of.weight);
+        const uint32_t pairs = (v.n + 2 * MT_CUDA_NATIVE_TILE - 1) / (2 * MT_CUDA_NATIVE_TILE);
+        w[t] = native_step(v, min(of.column, (2 * pairs - 1) * MT_CUDA_NATIVE_TILE), at.group * MT_NATIVE_GROUP,
+                           shape::STEP);
+    }
     const auto copy_weights = [&](int i, uint32_t stage) {
         barrier_expect(&full[stage], shape::ROWS_BYTES + shape::UNITS_BYTES + TILES * shape::TILE);
         for (int t = 0; t < TILES; t++)
@@ -176,15 +185,40 @@ static __device__ inline void multiply_by_warp(float (&part)[ROWS / 2], const ui
 }
 
 /* The same by a warpgroup; a step is decoded while tensor cores have the one before. */
-template <int BITS, int GROUPS, int ROWS, int LANES>
+template <int BITS, int GROUPS, int ROWS, int TILES, int LANES>
 static __device__ inline void multiply_by_group(float (&part)[ROWS / 2], uint64_t rows, const uint8_t *weights,
                                                 const uint32_t (&units)[LANES], const uint32_t (&before)[LANES],
                                                 bool same)
 {
     constexpr int STEP = MT_CUDA_NATIVE_BYTES(BITS, GROUPS);
     const uint32_t thread = threadIdx.x % 128;
-    uint32_t a[2][4][4], last[LANES];
+    uint32_t last[LANES];
     lane_step<BITS, GROUPS> s;
+#pragma unroll
+    for (int i = 0; i < LANES; i++)
+        last[i] = before[i];
+    if (TILES > 4) { /* few registers: half a step is decoded while tensor cores have what other warpgroups decoded */
+        uint32_t half[2][4];
+        load_step(s, weights, thread);
+#pragma unroll
+        for (int h = 0; h < 2 * CHUNK_STEPS; h++) {
+            const int c = h / 2, j = h % 2 * 2;
+            decode(half[0], s, j);
+            decode(half[1], s, j + 1);
+            if (h % 2 && c + 1 < CHUNK_STEPS)
+                load_step(s, weights + (c + 1) * STEP, thread);
+            if (!same && h % 2 == 0)
+                change_units(part, units, last, c);
+            products_begin();
+            product_f16(part, half[0], rows + (c * ROWS * 128 + j * 32) / 16, 1);
+            product_f16(part, half[1], rows + (c * ROWS * 128 + j * 32 + 32) / 16, 1);
+            products_commit();
+            products_wait();
+            settle(part);
+        }
+        return;
+    }
+    uint32_t a[2][4][4];
     if (ROWS == 64 && same) { /* tensor cores go on from step to step */
 #pragma unroll
         for (int c = 0; c < CHUNK_STEPS; c++) {
@@ -205,9 +239,6 @@ static __device__ inline void multiply_by_group(float (&part)[ROWS / 2], uint64_
         settle(part);
         return;
     }
-#pragma unroll
-    for (int i = 0; i < LANES; i++)
-        last[i] = before[i];
     load_step(s, weights, thread);
 #pragma unroll
     for (int j = 0; j < 4; j++)
@@ -276,15 +307,15 @@ static __device__ inline void store_sums(const mt_cuda_native_few &f, const few_
     constexpr uint32_t STRIDE = shape::COLUMNS + 4, STRIPS = shape::COLUMNS / 32, WARPS = shape::COLUMNS / 16;
     constexpr uint32_t AHEAD = 2; /* more is more code, which is read from memory once a kernel */
     const mt_cuda_native &p = f.p;
-    const uint32_t j = at.weight[0], lane = threadIdx.x % 32;
-    const mt_cuda_weight w = weight_of(f, at, 0);
+    const uint32_t j = at.weight, lane = threadIdx.x % 32;
+    const mt_cuda_weight w = weight_of(f, at, j);
     const bool adds = p.add.data;
 #pragma unroll 1
     for (uint32_t base = threadIdx.x / 32; base < rows * STRIPS; base += WARPS * AHEAD) {
         float old[AHEAD];
 #pragma unroll
         for (uint32_t u = 0; u < AHEAD; u++) {
-            const uint32_t i = base + u * WARPS, n = at.column[0] + i % STRIPS * 32 + lane;
+            const uint32_t i = base + u * WARPS, n = at.column + i % STRIPS * 32 + lane;
             old[u] = 0;
             if (adds && i < rows * STRIPS && n < w.n)
                 old[u] = row_of(p.add, first + i / STRIPS)[n];
@@ -294,7 +325,7 @@ static __device__ inline void store_sums(const mt_cuda_native_few &f, const few_
 #pragma unroll
         for (uint32_t u = 0; u < AHEAD; u++) {
             const uint32_t i = base + u * WARPS, r = i / STRIPS, column = i % STRIPS * 32 + lane;
-            const uint32_t n = at.column[0] + column;
+            const uint32_t n = at.column + column;
             if (i >= rows * STRIPS || n >= w.n)
                 continue;
             const float y = finished(sum_groups(sums + r * STRIDE + column, at.blocks, rows * STRIDE), w, n);
@@ -305,26 +336,30 @@ static __device__ inline void store_sums(const mt_cuda_native_few &f, const few_
     }
 }
 
-/* Gate and up of the block's rows combined, a row a warp, two columns a lane. packed: the first of these rows among
-   packed ones. */
+/* Gate and up of the block's rows combined, a tile of a row a warp, two columns a lane. packed: the first of these rows
+   among packed ones. */
 template <typename shape>
 static __device__ inline void store_gated(const mt_cuda_native_few &f, const few_place &at, const float *sums,
                                           uint64_t *come, uint32_t first, uint32_t packed, uint32_t rows)
 {
-    constexpr uint32_t STRIDE = shape::COLUMNS + 4, WARPS = shape::COLUMNS / 16;
-    const uint32_t lane = threadIdx.x % 32, n = at.column[0] + lane * 2, apart = rows * STRIDE;
+    constexpr uint32_t STRIDE = shape::COLUMNS + 4, WARPS = shape::COLUMNS / 16, TILE = MT_CUDA_NATIVE_TILE;
+    constexpr uint32_t PAIRS = (shape::COLUMNS / TILE + 1) / 2; /* of a tile of gate and one of up */
+    const uint32_t lane = threadIdx.x % 32, apart = rows * STRIDE;
     const mt_cuda_native &p = f.p;
     const mt_cuda_weight w[2] = {weight_of(f, at, 0), weight_of(f, at, 1)};
     if (at.blocks > 1)
         barrier_wait(come, 0);
-    for (uint32_t r = threadIdx.x / 32; r < rows; r += WARPS) {
-        const uint32_t i = first + r;
+    for (uint32_t pair = threadIdx.x / 32; pair < rows * PAIRS; pair += WARPS) {
+        const uint32_t r = pair / PAIRS, tile = pair % PAIRS, i = first + r;
+        const uint32_t begin = at.column + tile * TILE, n = begin + lane * 2;
         float gate[2], up[2];
+        if (begin >= p.w[0].n && tile > 0) /* behind the last tile */
+            continue;
 #pragma unroll
         for (uint32_t e = 0; e < 2; e++) {
-            const float *from = sums + r * STRIDE + lane * 2 + e;
+            const float *from = sums + r * STRIDE + tile * TILE + lane * 2 + e;
             gate[e] = finished(sum_groups(from, at.blocks, apart), w[0], n + e);
-            up[e] = finished(sum_groups(from + MT_CUDA_NATIVE_TILE, at.blocks, apart), w[1], n + e);
+            up[e] = finished(sum_groups(from + PAIRS * TILE, at.blocks, apart), w[1], n + e);
             if (p.y[0].data && n + e < p.w[0].n)
                 row_of(p.y[0], i)[n + e] = gate[e];
             if (p.y[1].data && n + e < p.w[0].n)
@@ -343,7 +378,7 @@ static __device__ inline void store_gated(const mt_cuda_native_few &f, const few
 #pragma unroll
         for (int width = 16; width > 0; width /= 2)
             most = fmaxf(most, __shfl_xor_sync(0xffffffffu, most, width));
-        const uint32_t unit = unit_of(most), segment = at.column[0] / MT_NATIVE_SEGMENT;
+        const uint32_t unit = unit_of(most), segment = begin / MT_NATIVE_SEGMENT;
         const float factor = into_unit(unit);
         const uint32_t to = packed + r;
         *(__half2 *)(segment_at(p.gated, to, segment) + swizzled(to % p.gated.rows, lane / 4) + lane % 4 * 4) =
@@ -425,7 +460,8 @@ static __device__ inline void multiply(const mt_cuda_native_few &f)
         if (shape::WARPS)
             multiply_by_warp<BITS, GROUPS, ROWS>(part, stage, weights, now, before, same);
         else
-            multiply_by_group<BITS, GROUPS, ROWS>(part, along(shared_address(stage)), weights, now, before, same);
+            multiply_by_group<BITS, GROUPS, ROWS, TILES>(part, along(shared_address(stage)), weights, now, before,
+                                                         same);
 #pragma unroll
         for (int l = 0; l < LANES; l++)
             before[l] = now[l] >> 24;

@@ -150,8 +150,10 @@ static __device__ inline void copy_weights(const mt_cuda_native &p, const native
 {
     const uint8_t *w[TILES];
     struct ring to = {0, 1};
-    for (int t = 0; t < TILES; t++)
-        w[t] = native_step(p.w[at.weight[t]], at.column[t], at.group * MT_NATIVE_GROUP, STEP);
+    for (int t = 0; t < TILES; t++) {
+        const tile_place of = place_of_tile<TILES>(p, at, t);
+        w[t] = native_step(p.w[of.weight], of.column, at.group * MT_NATIVE_GROUP, STEP);
+    }
     for (int i = 0; i < at.count; i++) {
         barrier_wait(&empty[to.stage], to.parity);
         barrier_expect(&full[to.stage], TILES * TILE);
@@ -176,11 +178,14 @@ static __device__ inline float4 four_of(const float (&part)[4], float unit)
 }
 
 /* By the first block of a cluster: what comes of all groups, [group][columns]. */
+template <int TILES>
 static __device__ inline void store_row(const mt_cuda_native &p, const native_place &at, const float *came,
-                                        uint64_t *come, uint32_t columns)
+                                        uint64_t *come)
 {
-    const uint32_t c = threadIdx.x, t = c / MT_CUDA_NATIVE_TILE, j = t ? at.weight[1] : at.weight[0];
-    const uint32_t n = (t ? at.column[1] : at.column[0]) + c % MT_CUDA_NATIVE_TILE;
+    constexpr uint32_t columns = TILES * MT_CUDA_NATIVE_TILE;
+    const uint32_t c = threadIdx.x, t = c / MT_CUDA_NATIVE_TILE;
+    const tile_place of = place_of_tile<TILES>(p, at, t);
+    const uint32_t j = of.weight, n = of.column + c % MT_CUDA_NATIVE_TILE;
     const float old = p.add.data && n < p.w[j].n ? p.add.data[n] : 0; /* while sums are on their way */
     if (at.blocks > 1)
         barrier_wait(come, 0);
@@ -265,7 +270,7 @@ template <int BITS, int GROUPS, int TILES> static __device__ inline void multipl
             return;
     }
     if (threadIdx.x < COLUMNS)
-        store_row(p, at, came, &come, COLUMNS);
+        store_row<TILES>(p, at, came, &come);
 }
 
 #else
