@@ -1,4 +1,5 @@
-/* What the files that read encoders share: bert_weights.c (BERT itself, and what all have) and bert_rotary.c. */
+/* What the files that read encoders share: bert_names.c for bert_rotary.c and bert_weights.c, which is BERT itself and
+   calls the others. */
 #ifndef MT_MODELS_BERT_INSIDE_H
 #define MT_MODELS_BERT_INSIDE_H
 
