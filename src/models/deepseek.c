@@ -36,11 +36,13 @@ bool mt_scored_experts_read(const mt_model_spec *s, mt_layer_spec *layer, const 
                                    .renormalise = mt_config_bool(c, "norm_topk_prob", true)}};
     int64_t groups, top_groups, dense, shared;
     double scaling;
-    const char *key = mt_config_has(c, "num_local_experts") ? "num_local_experts" : "n_routed_experts";
+    const char *key = d->experts_key                          ? d->experts_key
+                      : mt_config_has(c, "num_local_experts") ? "num_local_experts"
+                                                              : "n_routed_experts";
     if (!mt_size_read(c, key, d->experts, MT_LIMIT_EXPERTS, &moe.experts, err) ||
         !mt_size_read(c, "num_experts_per_tok", d->top_k, MT_LIMIT_EXPERTS_PER_TOKEN, &moe.top_k, err) ||
         !mt_size_read(c, "moe_intermediate_size", d->ffn, MT_LIMIT_WIDTH, &moe.ffn, err) ||
-        !mt_config_int(c, "n_shared_experts", 1, 0, 64, &shared, err) ||
+        !mt_config_int(c, d->shared_key ? d->shared_key : "n_shared_experts", 1, 0, 64, &shared, err) ||
         !mt_config_int(c, "first_k_dense_replace", d->dense, 0, MT_LIMIT_LAYERS, &dense, err) ||
         !mt_config_int(c, "n_group", d->groups, 1, 64, &groups, err) ||
         !mt_config_int(c, "topk_group", d->top_groups < groups ? d->top_groups : groups, 1, groups, &top_groups, err) ||

@@ -1,5 +1,6 @@
-/* EXAONE 4: norms behind attention and MLP and none in front. Where the config has a window, layers that do not use it
-   have no rotary embedding. */
+/* EXAONE 4: norms behind attention and MLP and none in front. K-EXAONE (exaone_moe): the usual norms, and experts by
+   sigmoids beside a shared one. Where the config has a window, layers of both that do not use it have no rotary
+   embedding. */
 #include <string.h>
 
 #include "models/family.h"
@@ -14,6 +15,17 @@ static const mt_tensor_names names = {.norm = "norm",
                                       .gate = "mlp.gate_proj",
                                       .up = "mlp.up_proj",
                                       .down = "mlp.down_proj"};
+
+static const mt_tensor_names moe_names = {.norm = "norm",
+                                          .attn_norm = "input_layernorm",
+                                          .mlp_norm = "post_attention_layernorm",
+                                          .q_norm = "self_attn.q_norm",
+                                          .k_norm = "self_attn.k_norm",
+                                          .o = "self_attn.o_proj",
+                                          .gate = "mlp.gate_proj",
+                                          .up = "mlp.up_proj",
+                                          .down = "mlp.down_proj",
+                                          .correction = "mlp.e_score_correction_bias"};
 
 /* Whether a layer has a window. "sliding_window_pattern" is a number (every so many layers, one has none) or letters
    that repeat, L for a window. Where it is letters, the last layer has no window. */
@@ -60,3 +72,32 @@ const mt_family mt_family_exaone4 = {.name = "exaone4",
                                                   .context = 2048,
                                                   .eps = 1e-5},
                                      .read = read_exaone4};
+
+static bool read_exaone_moe(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err)
+{
+    static const mt_expert_defaults experts = {.experts_key = "num_experts",
+                                               .shared_key = "num_shared_experts",
+                                               .experts = 64,
+                                               .top_k = 8,
+                                               .ffn = 1024,
+                                               .groups = 1,
+                                               .top_groups = 1,
+                                               .dense = 1,
+                                               .scaling = 2.5};
+    s->names = &moe_names;
+    layer->attn.qk_norm = MT_QK_NORM_HEADS;
+    mt_layers_repeat(s, layer);
+    return read_windows(s, layer, c, err) && mt_scored_experts_read(s, layer, c, &experts, err) &&
+           mt_rope_read_one(s, c, 10000, arena, err);
+}
+
+const mt_family mt_family_exaone_moe = {.name = "exaone_moe",
+                                        .defaults = {.vocab = 102400,
+                                                     .hidden = 4096,
+                                                     .layers = 32,
+                                                     .heads = 32,
+                                                     .kv_heads = 32,
+                                                     .ffn = 16384,
+                                                     .context = 2048,
+                                                     .eps = 1e-5},
+                                        .read = read_exaone_moe};

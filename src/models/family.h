@@ -35,16 +35,16 @@ typedef struct mt_family {
 } mt_family;
 
 /* Every family there is; a new one is added to this list. */
-#define MT_FAMILIES(X)                                                                                                \
-    X(llama), X(seed_oss), X(smollm3), X(granite), X(phi3), X(gemma), X(olmo2), X(olmo3), X(olmoe), X(exaone4),       \
-        X(ernie4_5), X(ernie4_5_moe), X(mixtral), X(minimax_m2), X(glm), X(glm4), X(glm4_moe), X(qwen2_moe),          \
-        X(cohere), X(cohere2), X(hy_v3), X(qwen2), X(qwen3), X(qwen3_moe), X(gemma2), X(gemma3_text), X(gemma3),      \
-        X(qwen2_vl), X(qwen2_5_vl), X(qwen3_vl), X(qwen3_vl_moe), X(qwen3_next), X(qwen3_5), X(qwen3_5_text),         \
-        X(qwen3_5_moe), X(qwen3_5_moe_text), X(gpt_oss), X(mistral), X(ministral3), X(mistral4), X(mistral3),         \
-        X(pixtral), X(gemma4), X(gemma4_text), X(gemma4_unified), X(gemma4_unified_text), X(gemma4_assistant),        \
-        X(gemma4_unified_assistant), X(lfm2), X(lfm2_moe), X(lfm2_vl), X(glm4v), X(glm46v), X(glm4v_moe), X(glm_ocr), \
-        X(paddleocr_vl), X(smolvlm), X(idefics3), X(internvl), X(minicpmv4_6), X(deepseek_v3), X(kimi_k2),            \
-        X(kimi_k25), X(glm4_moe_lite), X(granitemoehybrid), X(nemotron_h), X(falcon_h1)
+#define MT_FAMILIES(X)                                                                                              \
+    X(llama), X(seed_oss), X(smollm3), X(granite), X(phi3), X(gemma), X(olmo2), X(olmo3), X(olmoe), X(exaone4),     \
+        X(exaone_moe), X(ernie4_5), X(ernie4_5_moe), X(mixtral), X(minimax_m2), X(glm), X(glm4), X(glm4_moe),       \
+        X(qwen2_moe), X(cohere), X(cohere2), X(hy_v3), X(qwen2), X(qwen3), X(qwen3_moe), X(gemma2), X(gemma3_text), \
+        X(gemma3), X(qwen2_vl), X(qwen2_5_vl), X(qwen3_vl), X(qwen3_vl_moe), X(qwen3_next), X(qwen3_5),             \
+        X(qwen3_5_text), X(qwen3_5_moe), X(qwen3_5_moe_text), X(gpt_oss), X(mistral), X(ministral3), X(mistral4),   \
+        X(mistral3), X(pixtral), X(gemma4), X(gemma4_text), X(gemma4_unified), X(gemma4_unified_text),              \
+        X(gemma4_assistant), X(gemma4_unified_assistant), X(lfm2), X(lfm2_moe), X(lfm2_vl), X(glm4v), X(glm46v),    \
+        X(glm4v_moe), X(glm_ocr), X(paddleocr_vl), X(smolvlm), X(idefics3), X(internvl), X(minicpmv4_6),            \
+        X(deepseek_v3), X(kimi_k2), X(kimi_k25), X(glm4_moe_lite), X(granitemoehybrid), X(nemotron_h), X(falcon_h1)
 #define MT_FAMILY(name) mt_family_##name
 extern const mt_family MT_FAMILIES(MT_FAMILY);
 
@@ -97,6 +97,9 @@ typedef struct mt_expert_defaults {
     int64_t experts, top_k, ffn, groups, top_groups, dense;
     double scaling;
     bool softmax;
+    /* what the config calls the numbers of experts and of shared ones; NULL: "n_routed_experts" or "num_local_experts",
+       and "n_shared_experts" */
+    const char *experts_key, *shared_key;
 } mt_expert_defaults;
 bool mt_scored_experts_read(const mt_model_spec *spec, mt_layer_spec *layer, const mt_config *c,
                             const mt_expert_defaults *defaults, mt_error *err) MT_NODISCARD;

@@ -454,9 +454,17 @@ static bool bind_expert_biases(layer_binder *lb, const char *at, mt_layer_weight
     return true;
 }
 
+/* Some families have a name of their own for it in published files, and the usual one where the class in transformers
+   has written them. */
+static const char *correction_name(layer_binder *lb)
+{
+    static const char usual_name[] = "mlp.gate.e_score_correction_bias";
+    const mt_tensor_names names = names_of(lb->spec, lb->layer);
+    return !names.correction || mt_bind_has(lb->b, layer_path(lb, usual_name)) ? usual_name : names.correction;
+}
+
 static void bind_router(layer_binder *lb, mt_layer_weights *w, mt_arena *arena)
 {
-    const mt_tensor_names names = names_of(lb->spec, lb->layer);
     const mt_moe_spec *moe = &lb->layer->moe;
     char name[64];
     snprintf(name, sizeof(name), "%s.bias", router_name(lb));
@@ -465,8 +473,7 @@ static void bind_router(layer_binder *lb, mt_layer_weights *w, mt_arena *arena)
     if (moe->router_norm)
         w->router_norm = router_norm(lb, arena);
     if (moe->correction)
-        w->correction =
-            vector(lb, names.correction ? names.correction : "mlp.gate.e_score_correction_bias", moe->experts);
+        w->correction = vector(lb, correction_name(lb), moe->experts);
     if (moe->scale)
         w->expert_scale = vector(lb, "router.per_expert_scale", moe->experts);
 }

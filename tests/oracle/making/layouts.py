@@ -169,6 +169,8 @@ def _modules(names, config):
         return {name.replace("model.", "backbone.", 1): name for name in names}
     if kind == "hy_v3":
         return {_of_hunyuan(name): name for name in names}
+    if kind == "exaone_moe":
+        return {name.replace(".mlp.gate.e_score", ".mlp.e_score"): name for name in names}
     return {name: name for name in names}
 
 

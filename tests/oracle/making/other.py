@@ -7,14 +7,14 @@ from .packed import Packed
 from .families import GEMMA4, HYBRIDS, LATENT, MIXTURES
 from .specs import ROUTER, SHARED, Spec, gemma2, gemma3, llama, mlx, qwen2, qwen3, qwen3_moe, rope
 from .specs import gemma4, gemma4_experts, gemma4_unified, gpt_oss, lfm2, lfm2_moe, ministral3, ministral3_rope, mistral
-from .specs import cohere, cohere2, ernie, ernie_moe, exaone4, gemma, glm, glm4_moe, granite, hy_v3, longrope, minimax_m2
+from .specs import cohere, cohere2, ernie, ernie_moe, exaone4, exaone_moe, gemma, glm, glm4_moe, granite, hy_v3, longrope, minimax_m2
 from .specs import deepseek, latent, mistral4, mixtral, olmo2, olmo3
 from .specs import olmoe, phi3, qwen2_moe, qwen3_5, qwen3_5_moe, qwen3_next, seed_oss, smollm3
 
 FAMILIES = ["llama", "qwen2", "qwen3", "qwen3_moe", "gemma3_text", "gemma2", *HYBRIDS, "gpt_oss", "mistral", "ministral3"]
 FAMILIES += ["gemma4_text", "gemma4_unified_text", "lfm2", "lfm2_moe"]
 SMALL = ["seed_oss", "smollm3", "granite", "phi3", "gemma", "olmo2", "olmo3", "olmoe", "exaone4", "ernie4_5", "ernie4_5_moe"]
-SMALL += ["mixtral", "minimax_m2", "glm", "glm4", "glm4_moe", "qwen2_moe", "cohere", "cohere2", "hy_v3"]
+SMALL += ["mixtral", "minimax_m2", "glm", "glm4", "glm4_moe", "qwen2_moe", "cohere", "cohere2", "hy_v3", "exaone_moe"]
 FAMILIES += [*SMALL, *LATENT]
 NEVER_PUBLISHED = ("minimax_m2",)  # its published config says how much of a head turns by a key that transformers ignores
 
@@ -283,6 +283,10 @@ def _small_mixture(draw, family, shape, moe_inter, more):
         return qwen2_moe(**shape, **mixture, **more, shared_expert_intermediate_size=moe_inter, **_rope(draw))
     if family == "hy_v3":
         return hy_v3(**shape, **mixture, **more, head_dim=draw.choice([16, 32, 48]), **_rope(draw))
+    if family == "exaone_moe":
+        routing = {"norm_topk_prob": draw.random() < 0.7, "num_shared_experts": draw.randint(1, 2)}
+        routing |= {"sliding_window": draw.randint(3, 70), "first_k_dense_replace": draw.randint(0, 1)}
+        return exaone_moe(**shape, **mixture, **more, **routing, head_dim=draw.choice([16, 32, 48]))
     if family == "glm4_moe":
         routing = {"n_shared_experts": draw.randint(1, 2), "use_qk_norm": draw.random() < 0.5}
         routing |= {"norm_topk_prob": draw.random() < 0.7, "attention_bias": draw.random() < 0.5}

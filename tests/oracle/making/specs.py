@@ -279,6 +279,11 @@ def exaone4(hidden=64, inter=128, layers=4, heads=4, kv=2, vocab=128, **more):
     return _shape(hidden, inter, layers, heads, kv, vocab, **{**defaults, **more})
 
 
+def exaone_moe(experts=6, top=3, moe_inter=32, **more):
+    mixture = {"num_experts": experts, "num_experts_per_tok": top, "moe_intermediate_size": moe_inter}
+    return exaone4(**{**mixture, "num_shared_experts": 1, "routed_scaling_factor": 1.5, **more})
+
+
 def ernie(hidden=64, inter=128, layers=2, heads=4, kv=2, vocab=128, **more):
     defaults = {"tie_word_embeddings": True, "head_dim": 24, **rope(5e5)}
     return _shape(hidden, inter, layers, heads, kv, vocab, **{**defaults, **more})
