@@ -100,7 +100,7 @@ static const uint8_t *cut(uint8_t *tail, const uint8_t *from, size_t end, size_t
    cached. */
 static void find_blocks(work *w, const mt_attn *a, size_t seg, mt_attn_range seen)
 {
-    mt_attn_range all = mt_attn_blocks(seen);
+    mt_attn_range all = mt_attn_whole_blocks(seen);
     size_t end = 0, next = (seg + 1) * MT_SEGMENT;
     for (size_t r = 0; r < a->rows; r++)
         end = a->hi[r] > end ? a->hi[r] : end;
@@ -348,7 +348,7 @@ __attribute__((noinline)) static void seen_weights(mt_lanes4 *sum, uint8_t *p, s
 static mt_attn_part softmax_row(uint8_t *p, size_t apart, float *s, const mt_attn *a, mt_attn_range seen,
                                 mt_attn_range all, ahead *v)
 {
-    mt_attn_range b = mt_attn_blocks(seen);
+    mt_attn_range b = mt_attn_whole_blocks(seen);
     bool plain = a->softcap == 0.0f && a->scale > 0.0f; /* then the largest product has the largest score */
     float scale = plain ? a->scale : 1.0f;
     float32x4_t top = vdupq_n_f32(-INFINITY);
@@ -394,7 +394,7 @@ static void softmax_tile(const work *w, mt_attn_part *part, const mt_attn *a, si
 static void attend_tile(const work *w, float *o, mt_attn_part *part, const mt_attn *a, size_t seg, size_t r0, size_t n)
 {
     size_t stride = a->head_stride, pairs = (n + 1) / 2;
-    mt_attn_range all = mt_attn_blocks(mt_attn_seen_by(a, seg, r0, r0 + n));
+    mt_attn_range all = mt_attn_whole_blocks(mt_attn_seen_by(a, seg, r0, r0 + n));
     pack_q(w->q, a, r0, n);
 #define EACH_SIZE(f)                         \
     switch (pairs) {                         \

@@ -319,7 +319,7 @@ __attribute__((noinline)) static void seen_weights(row *x, float *p, const float
 /* Turns the products of a row into weights, over the blocks that it sees; *top: the largest weight. */
 static mt_attn_part softmax_row(float *p, work *w, const mt_attn *a, float qd, mt_attn_range seen, float *top)
 {
-    const mt_attn_range b = mt_attn_blocks(seen);
+    const mt_attn_range b = mt_attn_whole_blocks(seen);
     float scale = qd * a->scale;
     float32x4_t most = vdupq_n_f32(-INFINITY);
     row x = {.sum = mt_lanes4_zero(), .top = vdupq_n_f32(0.0f)};
@@ -358,7 +358,7 @@ static float round_row(uint8_t *u, const float *p, float top, mt_attn_range seen
 {
     static const uint8_t upper_then_lower[16] = {1, 3, 5, 7, 9, 11, 13, 15, 0, 2, 4, 6, 8, 10, 12, 14};
     static const mt_constant magic = MT_EACH4(MT_ROUND_MAGIC);
-    const mt_attn_range b = mt_attn_blocks(seen);
+    const mt_attn_range b = mt_attn_whole_blocks(seen);
     float x = MT_KVQ_WEIGHT_MAX / top;
     x = x <= FLT_MAX ? x : 0.0f;
     const mt_constant factor = MT_EACH4(x);
@@ -463,7 +463,7 @@ static void all_weighed(float *o, size_t stride, const float *unit, work *w, mt_
 static void attend_tile(work *w, float *o, mt_attn_part *part, const mt_attn *a, size_t seg, size_t r0, size_t n)
 {
     const size_t stride = a->head_stride;
-    const mt_attn_range all = mt_attn_blocks(mt_attn_seen_by(a, seg, r0, r0 + n));
+    const mt_attn_range all = mt_attn_whole_blocks(mt_attn_seen_by(a, seg, r0, r0 + n));
     float unit[TILE];
     pack(w, a, r0, n);
     products_of[a->bits == 4][n == 1 ? 0 : (n + 1) / 2](w, stride, all);
@@ -480,7 +480,7 @@ void mt_attn_q_i8mm(float *o, mt_attn_part *part, const mt_attn *a, size_t seg, 
 {
     work w;
     carve(&w, scratch);
-    find(&w, a, seg, mt_attn_blocks(mt_attn_seen_by(a, seg, 0, a->rows)));
+    find(&w, a, seg, mt_attn_whole_blocks(mt_attn_seen_by(a, seg, 0, a->rows)));
     find_next(&w, a, seg);
     for (size_t r = 0; r < a->rows; r += TILE)
         attend_tile(&w, o, part, a, seg, r, a->rows - r < TILE ? a->rows - r : TILE);

@@ -6,7 +6,7 @@
 #include "kernels/neon/math.h"
 
 /* Whole blocks of MT_LANES positions that contain what is seen. */
-static inline mt_attn_range mt_attn_blocks(mt_attn_range seen)
+static inline mt_attn_range mt_attn_whole_blocks(mt_attn_range seen)
 {
     return (mt_attn_range){seen.begin / MT_LANES * MT_LANES, (seen.end + MT_LANES - 1) / MT_LANES * MT_LANES};
 }
