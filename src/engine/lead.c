@@ -28,6 +28,7 @@ bool mt_lead_open(mt_device *dev, const mt_checkpoint *checkpoint, const mt_open
     char real[PATH_MAX], real_draft[PATH_MAX];
     if (!ranks || mt_ranks_own(ranks) > 0)
         return false;
+    /* The other ranks may have been started in other folders */
     const char *dir = realpath(mt_checkpoint_dir(checkpoint), real) ? real : mt_checkpoint_dir(checkpoint);
     const char *draft = wish->draft && realpath(wish->draft, real_draft) ? real_draft : wish->draft;
     const uint64_t bytes = mt_checkpoint_bytes(checkpoint);

@@ -30,7 +30,8 @@ static void close_open(fold *f)
     f->is_open = false;
 }
 
-/* Whether the next part is joined to the open one. */
+/* Whether the next part is joined to the open one. Merging joins a match and the text before or behind it, and never
+   two matches that stand side by side. */
 static bool joins(const fold *f, bool match)
 {
     if (!f->is_open)

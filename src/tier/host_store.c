@@ -5,7 +5,9 @@
       used.
    2. Records are in a hash table by key, and in a list by last use. A new record replaces the least recently used.
    3. Nothing is copied while the lock is held. A record that is being written is not in the table yet, and one that is
-      being read is not in the list, so its grains cannot be evicted. */
+      being read is not in the list, so its grains cannot be evicted.
+   4. A record of an earlier era than the store's is not found. The thread that read or wrote it while the store was
+      cleared evicts it. */
 #include "tier/host_store.h"
 
 #include <pthread.h>
@@ -28,6 +30,7 @@ typedef struct record {
     uint32_t first;         /* its first grain */
     uint32_t chain;         /* next record in the same hash bucket, or in the list of freed records */
     uint32_t before, after; /* neighbours in the list by last use */
+    uint32_t era;           /* that of the store when writing began */
     uint32_t readers;       /* threads that read it now; the record is in the list while this is 0 */
     bool marked;            /* the listener is called when it is evicted */
 } record;
@@ -44,6 +47,7 @@ struct mt_host_store {
     uint32_t *bucket;                  /* hash table */
     size_t buckets;                    /* a power of two */
     uint32_t oldest, newest;           /* ends of the list by last use */
+    uint32_t era;                      /* how often the store was cleared */
     mt_host_store_listener *tell;      /* called when a marked record is evicted; NULL: none */
     void *ctx;
     mt_host_store_stats stats;
@@ -59,7 +63,7 @@ static uint32_t *bucket_of(mt_host_store *s, const uint8_t key[MT_TIER_KEY])
 static uint32_t find(mt_host_store *s, const uint8_t key[MT_TIER_KEY])
 {
     uint32_t i = *bucket_of(s, key);
-    while (i != NONE && memcmp(s->records[i].key, key, MT_TIER_KEY) != 0)
+    while (i != NONE && (s->records[i].era != s->era || memcmp(s->records[i].key, key, MT_TIER_KEY) != 0))
         i = s->records[i].chain;
     return i;
 }
@@ -79,10 +83,9 @@ static void join(mt_host_store *s, uint32_t i)
     s->newest = i;
 }
 
-/* Evicts the least recently used record. */
-static void drop_oldest(mt_host_store *s)
+/* Evicts a record that is in the table and in the list. */
+static void evict(mt_host_store *s, uint32_t i)
 {
-    const uint32_t i = s->oldest;
     record *r = &s->records[i];
     uint32_t *at = bucket_of(s, r->key);
     while (*at != i)
@@ -148,12 +151,12 @@ static uint32_t take_record(mt_host_store *s)
 static bool make_room(mt_host_store *s, size_t grains)
 {
     while ((s->free_grains < grains || (s->unused == NONE && s->fresh_record == s->most)) && s->oldest != NONE)
-        drop_oldest(s);
+        evict(s, s->oldest);
     return s->free_grains >= grains && (s->unused != NONE || s->fresh_record < s->most);
 }
 
-/* Adds a written record to the table, unless another thread has added one with the same key; call with the lock
-   held. */
+/* Adds a written record to the table, unless another thread has added one with the same key, or the store was cleared;
+   call with the lock held. */
 static void settle(mt_host_store *s, uint32_t i)
 {
     record *r = &s->records[i];
@@ -163,14 +166,8 @@ static void settle(mt_host_store *s, uint32_t i)
     join(s, i);
     s->stats.records++;
     s->stats.written++;
-    if (known) { /* another thread was quicker: evict this one */
-        leave(s, r);
-        r->before = NONE;
-        r->after = s->oldest;
-        *(s->oldest != NONE ? &s->records[s->oldest].before : &s->newest) = i;
-        s->oldest = i;
-        drop_oldest(s);
-    }
+    if (known || r->era != s->era)
+        evict(s, i);
 }
 
 void mt_host_store_write(mt_host_store *s, const uint8_t key[MT_TIER_KEY], uint32_t kind, const mt_tier_part part[],
@@ -185,7 +182,7 @@ void mt_host_store_write(mt_host_store *s, const uint8_t key[MT_TIER_KEY], uint3
     const uint32_t i = takes ? take_record(s) : NONE;
     if (takes) {
         record *r = &s->records[i];
-        *r = (record){.kind = kind, .parts = (uint32_t)parts, .first = take_grains(s, grains)};
+        *r = (record){.kind = kind, .parts = (uint32_t)parts, .first = take_grains(s, grains), .era = s->era};
         memcpy(r->key, key, MT_TIER_KEY);
         for (size_t p = 0; p < parts; p++)
             r->size[p] = part[p].size;
@@ -208,8 +205,9 @@ bool mt_host_store_has(mt_host_store *s, const uint8_t key[MT_TIER_KEY])
 void mt_host_store_clear(mt_host_store *s)
 {
     pthread_mutex_lock(&s->lock);
+    s->era++;
     while (s->oldest != NONE)
-        drop_oldest(s);
+        evict(s, s->oldest);
     pthread_mutex_unlock(&s->lock);
 }
 
@@ -253,8 +251,11 @@ bool mt_host_store_read(mt_host_store *s, const uint8_t key[MT_TIER_KEY], uint32
         pthread_mutex_unlock(&s->lock);
         transfer(s, r->first, part, parts, false);
         pthread_mutex_lock(&s->lock);
-        if (--r->readers == 0)
+        if (--r->readers == 0) {
             join(s, i);
+            if (r->era != s->era)
+                evict(s, i);
+        }
         s->stats.read++;
     }
     pthread_mutex_unlock(&s->lock);

@@ -25,7 +25,9 @@ bool mt_host_store_read(mt_host_store *host_store, const uint8_t key[MT_TIER_KEY
 void mt_host_store_write(mt_host_store *host_store, const uint8_t key[MT_TIER_KEY], uint32_t kind,
                          const mt_tier_part part[], size_t parts);
 
-void mt_host_store_clear(mt_host_store *host_store); /* evicts all records but those that are being read or written */
+/* Evicts all records. None of them is found from then on; those that other threads are reading or writing are evicted
+   when these are done. */
+void mt_host_store_clear(mt_host_store *host_store);
 
 /* Sets the function that is called when a marked record is evicted; before anything is written. Called with the host
    store's lock held. */

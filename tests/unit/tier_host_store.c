@@ -2,6 +2,9 @@
 #include "unit.h"
 
 #include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "tier/host_store.h"
@@ -112,6 +115,79 @@ static void all_of_it_goes_when_it_is_emptied(void **state)
         assert_false(read_one(s, 19));
     }
     mt_host_store_free(s);
+}
+
+/* A thread that reads a record into a page, or writes it from there, stands still at its first access until it may go
+   on: the page is closed, and the signal that this raises opens it. */
+static struct still {
+    int reached[2], may_go_on[2]; /* pipes, a byte for each time */
+    uint8_t *page;
+    size_t size;
+    mt_host_store *store;
+    bool writes;
+} still;
+
+static void on_fault(int signal)
+{
+    char byte = (char)signal;
+    if (write(still.reached[1], &byte, 1) != 1 || read(still.may_go_on[0], &byte, 1) != 1)
+        abort();
+    mprotect(still.page, still.size, PROT_READ | PROT_WRITE);
+}
+
+static void *touch_record(void *arg)
+{
+    uint8_t key[MT_TIER_KEY];
+    const mt_tier_part part = {still.page, still.size};
+    bool *ok = arg;
+    make_key(key, 7);
+    if (still.writes)
+        mt_host_store_write(still.store, key, 1, &part, 1);
+    else
+        *ok = mt_host_store_read(still.store, key, 1, &part, 1);
+    return NULL;
+}
+
+static void what_is_read_or_written_meanwhile_goes_too(void **state)
+{
+    const struct sigaction action = {.sa_handler = on_fault};
+    struct sigaction before_segv, before_bus;
+    uint8_t key[MT_TIER_KEY];
+    (void)state;
+    make_key(key, 7);
+    still.size = (size_t)sysconf(_SC_PAGESIZE);
+    still.page = mmap(NULL, still.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(still.page != MAP_FAILED);
+    assert_int_equal(pipe(still.reached) + pipe(still.may_go_on), 0);
+    assert_int_equal(sigaction(SIGSEGV, &action, &before_segv) + sigaction(SIGBUS, &action, &before_bus), 0);
+    for (int writes = 0; writes < 2; writes++) {
+        pthread_t thread;
+        bool ok = false;
+        char byte = 0;
+        mt_host_store *s = still.store = mt_host_store_new(2 << 20, SIZE);
+        still.writes = writes;
+        if (!writes)
+            mt_host_store_write(s, key, 1, &(mt_tier_part){still.page, still.size}, 1);
+        assert_int_equal(mprotect(still.page, still.size, PROT_NONE), 0);
+        assert_int_equal(pthread_create(&thread, NULL, touch_record, &ok), 0);
+        assert_int_equal(read(still.reached[0], &byte, 1), 1);
+        mt_host_store_clear(s);
+        assert_false(mt_host_store_has(s, key));
+        assert_int_equal(write(still.may_go_on[1], &byte, 1), 1);
+        pthread_join(thread, NULL);
+        assert_true(ok || writes); /* what has begun is read whole */
+        assert_false(mt_host_store_has(s, key));
+        expect_counts(s, 0, 1, 1);
+        assert_int_equal(mt_host_store_look(s).bytes, 0);
+        mt_host_store_free(s);
+    }
+    sigaction(SIGSEGV, &before_segv, NULL);
+    sigaction(SIGBUS, &before_bus, NULL);
+    munmap(still.page, still.size);
+    for (int end = 0; end < 2; end++) {
+        close(still.reached[end]);
+        close(still.may_go_on[end]);
+    }
 }
 
 static bool keeps(mt_host_store *s, uint32_t number, size_t size, uint64_t used)
@@ -257,6 +333,7 @@ static void several_at_once(void **state)
 static const struct CMUnitTest tests[] = {cmocka_unit_test(what_was_written_is_read),
                                           cmocka_unit_test(the_least_lately_used_go),
                                           cmocka_unit_test(all_of_it_goes_when_it_is_emptied),
+                                          cmocka_unit_test(what_is_read_or_written_meanwhile_goes_too),
                                           cmocka_unit_test(all_of_it_is_used),
                                           cmocka_unit_test(small_ones_go_by_number),
                                           cmocka_unit_test(pieces_fit_the_host_store),

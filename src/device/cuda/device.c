@@ -121,7 +121,7 @@ uint64_t mt_cuda_device_memory(const mt_device *dev)
 size_t mt_cuda_device_rows(const mt_device *dev)
 {
     (void)dev;
-    return 4096;
+    return 4096; /* products of them have several tiles for each multiprocessor of the largest cards */
 }
 
 uint32_t mt_cuda_device_fingerprint(const mt_device *dev)

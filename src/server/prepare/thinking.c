@@ -74,5 +74,8 @@ bool mt_thinking_limit(mt_request *r, mt_call *call, const mt_ask *ask, const mt
         return false;
     if (is_known(rule, call->served))
         r->thinking = rule;
+    else if (ask->think_field)
+        mt_call_warn(call, "no thinking is limited, since the model does not have the tokens that end it: %s",
+                     ask->think_field);
     return true;
 }

@@ -168,7 +168,7 @@ extern "C" __global__ void __launch_bounds__(32 * MT_CUDA_NORM_WARPS, 4)
                 if (c + i < n)
                     *(float4 *)(v + i) = *(const float4 *)(rows + r * stride + c + i);
 #pragma unroll
-            for (uint32_t i = 0; i < 8; i++)
+            for (uint32_t i = 0; i < 8; i++) /* 0.0f: the CPU adds an offset of 0 here, which makes a weight of -0 0 */
                 v[i] = c + i < n ? ((v[i] - means[r]) * factors[r]) * (0.0f + w[i]) + b[i] : 0;
             put_eight(p, first + r, c, v);
         }
