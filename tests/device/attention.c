@@ -157,7 +157,8 @@ static void attend(run *r, const sizes *m)
 /* Latents, which are the values of all heads, with what else keys have; or latents alone. */
 static void attend_latents(run *r, const sizes *m)
 {
-    static const size_t heads[] = {1, 2, 3, 16, 20, 66, 1, 134};
+    static const size_t heads[] = {1, 2, 3, 16, 20, 66, 1, 134}, usual[] = {2, 16, 20, 40, 66};
+    static const size_t widths[] = {0, 512, 256, 512, 256}, halves[] = {0, 1, 1, 0, 0};
     mt_kv_shape shape = {.group = below(r, 2),
                          .layers = 1 + below(r, 2),
                          .heads = 1,
@@ -169,6 +170,13 @@ static void attend_latents(run *r, const sizes *m)
     mt_error err;
     const size_t layer = below(r, shape.layers);
     shape.head_dim = shape.latent + below(r, 3) * (1 + below(r, 40));
+    if (m == &wide && in_turn(r, widths, MT_COUNT(widths))) { /* as models have them */
+        shape.latent = in_turn(r, widths, MT_COUNT(widths));
+        shape.head_dim = shape.latent + 64;
+        shape.query_heads = pick(r, usual, MT_COUNT(usual));
+        shape.type = in_turn(r, halves, MT_COUNT(halves)) ? MT_KV_BF16 : shape.type;
+        r->rule = shape.type == MT_KV_BF16 ? NEXT : BITS; /* on tensor cores */
+    }
     mt_kv *kv = mt_kv_new(r->set, &shape, &err);
     const bool held = kv && mt_kv_reserve(r->set, kv, PAGES, &err);
     (void)held;

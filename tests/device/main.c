@@ -407,7 +407,7 @@ static void check_peaks(harness *h)
     h->failed += !ok;
 }
 
-/* Whether the device keeps latents, for which there are operations that it otherwise refuses. */
+/* Whether the device keeps latents, for which there are operations that it otherwise does not have. */
 static bool keeps_latents(mt_device *dev)
 {
     const mt_kv_shape shape = {

@@ -67,13 +67,15 @@ static void matmul(run *r)
 /* Each head with rows of its own, with others before, between and behind them, or with their transpose. */
 static void heads_matmul(run *r)
 {
-    const size_t k = pick(r, depths, MT_COUNT(depths));
+    const bool codes = r->seed % 2; /* as models have them */
+    const size_t k = codes ? (size_t)128 << below(r, 3) : pick(r, depths, MT_COUNT(depths));
+    const mt_format format = codes ? MT_FORMAT_AFFINE : draw_format(r, k);
     mt_head_rows how = {.heads = 1 + below(r, 6), .first = below(r, 50), .rows = 1 + below(r, 150)};
     how.step = how.rows + below(r, 60);
-    how.across = below(r, 2);
+    how.across = below(r, 3) == 0;
     const size_t in = how.across ? how.rows : k, out = how.across ? k : how.rows;
     const size_t x_dim = in + below(r, 10), y_dim = out + below(r, 10);
-    const mt_mat mat = matrix(r, draw_format(r, k), how.first + how.heads * how.step + below(r, 20), k);
+    const mt_mat mat = matrix(r, format, how.first + how.heads * how.step + below(r, 20), k);
     mt_tensor *x = unit_rows(r, 1, how.heads * x_dim), *y = unit_rows(r, 2, how.heads * y_dim);
     const mt_weight *w = mt_weight_new(r->set, &mat, NULL, false);
     say(r, "%s, %zu heads of %zu rows%s, k %zu", check_matrix_name(&mat), how.heads, how.rows,
@@ -715,7 +717,8 @@ static void moe_answers(run *r)
 
 const device_check product_checks[] = {
     {.name = "op_matmul", .fn = matmul, .units = MOST_UNITS},
-    {.name = "op_matmul_heads", .fn = heads_matmul, .units = MOST_UNITS, .latent = true},
+    {.name = "op_matmul_heads", .fn = heads_matmul, .units = MOST_UNITS, .quick = 20, .latent = true},
+    {.name = "op_matmul_heads", .fn = heads_matmul, .units = 7, .quick = 20, .latent = true},
     {.name = "a row", .fn = few_rows, .units = 1},
     {.name = "few rows", .fn = few_rows, .units = 8},
     {.name = "some rows", .fn = some_rows, .units = 64},

@@ -154,9 +154,6 @@ def options_of(description, folder):
 def compare_all(options, compare_one):
     """The exit status, after all folders that the options name."""
     folders = sorted(file.parent for file in options.dir.glob("*/oracle.json") if options.filter in file.parent.name)
-    if any(word.startswith("cuda") for word in [*options.extra, os.environ.get("MOTET_DEVICE", "")]):  # latent attention is not computed there
-        configs = {folder: (folder / "config.json").read_text() for folder in folders}
-        folders = [folder for folder in folders if "kv_lora_rank" not in configs[folder]]
     return compare_folders(options, folders, compare_one)
 
 

@@ -370,16 +370,6 @@ static inline bool fixture_is_alike(const char *dir)
     return !unit_full();
 }
 
-/* Whether the tests' device can compute it: latent attention is not computed on NVIDIA's GPUs. */
-static inline bool fixture_is_computed(const char *name)
-{
-    static const char *const refused[] = {"deepseekv3", "glm47flash"};
-    bool computed = true;
-    for (size_t i = 0; i < MT_COUNT(refused) && strncmp(unit_device(), "cuda", 4) == 0; i++)
-        computed &= !strstr(name, refused[i]);
-    return computed;
-}
-
 /* Calls check with the folders of `where` that are not left out, all of which are checkpoints with recorded answers. */
 static inline void for_each(const char *where, bool (*left_out)(const char *dir), void (*check)(const char *dir))
 {
@@ -389,7 +379,7 @@ static inline void for_each(const char *where, bool (*left_out)(const char *dir)
     assert_non_null(top);
     while ((entry = readdir(top))) {
         char dir[512];
-        if (!fixture_chosen(entry->d_name) || !fixture_is_computed(entry->d_name))
+        if (!fixture_chosen(entry->d_name))
             continue;
         snprintf(dir, sizeof(dir), "%s/%s", where, entry->d_name);
         if (left_out && left_out(dir))

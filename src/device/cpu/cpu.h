@@ -212,16 +212,17 @@ void mt_cpu_glu(const mt_kernels *k, const mt_glu *glu, float *y, const float *g
 /* How many columns one work item has when m rows are multiplied with this weight. */
 size_t mt_cpu_columns(const mt_device *dev, const mt_weight *w, size_t m);
 
-#define MT_CPU_SM90_STRIDE 256 /* largest padded head that its kernels for tensor cores take */
+#define MT_CPU_SM90_STRIDE 576 /* largest padded head that its kernels for tensor cores take */
 
 /* Tensor cores of sm_90: products (sm90_products.c), in whose working memory a row of the weight's width is packed, and
    kernels of bf16 that are replaced by them; attention over pages in bf16 (sm90_attention.c), where the GPU has kernels
    for tensor cores: MT_CPU_SM90_NONE where it computes by R6. */
 typedef enum mt_cpu_sm90_form {
     MT_CPU_SM90_NONE,
-    MT_CPU_SM90_TILES, /* heads of 64, 128 and 256, capped scores, too */
-    MT_CPU_SM90_HEADS, /* heads that are padded to 64, 80, 96 or 128 */
-    MT_CPU_SM90_WIDE   /* to 256 */
+    MT_CPU_SM90_TILES,  /* heads of 64, 128 and 256, capped scores, too */
+    MT_CPU_SM90_HEADS,  /* heads that are padded to 64, 80, 96 or 128 */
+    MT_CPU_SM90_WIDE,   /* to 256 */
+    MT_CPU_SM90_LATENTS /* latents of 512 or 256, which keys have 64 elements behind */
 } mt_cpu_sm90_form;
 size_t mt_cpu_sm90_row_bytes(size_t k);
 size_t mt_cpu_sm90_scratch(size_t k);

@@ -33,8 +33,10 @@ mt_cpu_sm90_form mt_cpu_sm90_form_of(const mt_kv *kv, size_t group, const mt_att
 {
     static const size_t padded[] = {64, 80, 96, 128, 256}, exact[] = {64, 128, 256};
     const size_t stride = kv->head_stride, dim = kv->shape.head_dim;
-    if (kv->shape.type != MT_KV_BF16 || kv->shape.latent)
+    if (kv->shape.type != MT_KV_BF16)
         return MT_CPU_SM90_NONE;
+    if (kv->shape.latent)
+        return dim == kv->shape.latent + 64 && (dim == 576 || dim == 320) ? MT_CPU_SM90_LATENTS : MT_CPU_SM90_NONE;
     if (how->scale > 0 && how->softcap == 0 && dim % 2 == 0 && is_one_of(stride, padded, MT_COUNT(padded)) &&
         group <= WARPGROUP_ROWS * (stride == 256  ? 1u
                                    : stride == 64 ? 3u
@@ -64,11 +66,17 @@ static work carve(uint8_t *scratch, size_t stride)
     return w;
 }
 
+/* Whether elements are permuted, and scores are scaled before their largest is found. */
+static bool in_tiles(mt_cpu_sm90_form form)
+{
+    return form == MT_CPU_SM90_TILES || form == MT_CPU_SM90_LATENTS;
+}
+
 /* Which element of a head a product has as number i. Where a thread reads eight neighbours at once, it has four of them
    in one product of 16 and four in the next. */
 static size_t element(mt_cpu_sm90_form form, size_t i)
 {
-    return form == MT_CPU_SM90_TILES ? i / 32 * 32 + i % 16 / 4 * 8 + i / 16 % 2 * 4 + i % 4 : i;
+    return in_tiles(form) ? i / 32 * 32 + i % 16 / 4 * 8 + i / 16 % 2 * 4 + i % 4 : i;
 }
 
 /* Positions of the segment that some row sees, and those up to multiples of 16, which count as zeros. */
@@ -126,7 +134,7 @@ static float weigh(float *p, const float *s, const mt_attn *a, mt_attn_range see
 {
     float m = -INFINITY, scaled[MT_SEGMENT];
     memset(p, 0, MT_SEGMENT * sizeof(*p));
-    if (form == MT_CPU_SM90_TILES) {
+    if (in_tiles(form)) {
         for (size_t t = seen.begin; t < seen.end; t++) {
             scaled[t] = s[t] * a->scale;
             scaled[t] = a->softcap != 0 ? mt_softcap1(scaled[t], a->softcap) : scaled[t];
@@ -150,17 +158,22 @@ static float sum_of_four(const float *x)
 }
 
 /* Four threads have two neighbours of each eight positions, and sum them up ascending: HEADS even and odd ones by
-   themselves; WIDE the same, of every other quarter by itself; TILES both together, each quarter by itself. */
+   themselves; WIDE the same, of every other quarter by itself; TILES both together, each quarter by itself, and
+   LATENTS each eighth. */
 static float sum_up(const float *p, mt_cpu_sm90_form form)
 {
-    float sum[4][2][THREADS] = {0}; /* by quarter (or pair of quarters), parity, thread */
+    float sum[8][2][THREADS] = {0}; /* by eighth, quarter or pair of quarters; parity; thread */
+    const size_t parts = form == MT_CPU_SM90_HEADS   ? 1
+                         : form == MT_CPU_SM90_WIDE  ? 2
+                         : form == MT_CPU_SM90_TILES ? 4
+                                                     : 8;
     for (size_t t = 0; t < MT_SEGMENT; t++) {
-        const size_t quarter = t / QUARTER, parity = form == MT_CPU_SM90_TILES ? 0 : t % 2;
-        const size_t part = form == MT_CPU_SM90_HEADS ? 0 : form == MT_CPU_SM90_WIDE ? quarter % 2 : quarter;
+        const size_t quarter = t / QUARTER, parity = in_tiles(form) ? 0 : t % 2;
+        const size_t part = in_tiles(form) ? t / (MT_SEGMENT / parts) : quarter % parts;
         sum[part][parity][t % 8 / 2] += p[t];
     }
     float l = 0;
-    for (size_t part = 0; part < (form == MT_CPU_SM90_HEADS ? 1u : form == MT_CPU_SM90_WIDE ? 2u : 4u); part++) {
+    for (size_t part = 0; part < parts; part++) {
         for (size_t i = 0; i < THREADS; i++)
             sum[part][0][i] += sum[part][1][i];
         l += sum_of_four(sum[part][0]);

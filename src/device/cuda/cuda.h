@@ -184,10 +184,9 @@ void mt_cuda_close_gpu(mt_device *dev);
 bool mt_cuda_ways_read(mt_cuda_ways *ways, const char *text, mt_error *err) MT_NODISCARD;
 
 /* mt_cuda_ok records a failed driver call, the first only; false then. mt_cuda_lack records that memory is too
-   small, mt_cuda_refuse that there is no kernel for what is wanted. */
+   small. */
 bool mt_cuda_ok(mt_device *dev, CUresult error, const char *what);
 void mt_cuda_lack(mt_device *dev, size_t bytes);
-void mt_cuda_refuse(mt_device *dev, const char *what);
 
 /* Calls the driver unless the device has failed: mt_cuda_do(dev, "wait", stream_wait, stream). */
 #define mt_cuda_do(dev, what, call, ...) ((dev)->failed ? false : mt_cuda_ok(dev, (dev)->cu.call(__VA_ARGS__), what))
@@ -324,6 +323,15 @@ bool mt_cuda_chosen_can(const mt_device *dev, const mt_experts *e);
 /* Norms, rotates and writes heads as p says; attention that makes its heads itself (fusion.c). */
 void mt_cuda_heads_launch(mt_device *dev, const mt_cuda_heads *p);
 void mt_cuda_asked_launch(mt_device *dev, const mt_cuda_asked *p);
+
+/* Cuts spans into tiles of `tile` tokens, and the segments of spans with one tile into shares, enough to keep `blocks`
+   blocks busy. width: elements of a partial result. few: rows are few, and one round of blocks is best. */
+void mt_cuda_attention_cut(mt_device *dev, mt_cuda_attention *p, uint32_t tile, uint32_t blocks, uint32_t width,
+                           bool few);
+/* Latents: whether the device has room for such keys; keys into pages; attention. */
+bool mt_cuda_latent_fits(const mt_device *dev, const mt_kv_shape *shape);
+void mt_cuda_latent_write(mt_device *dev, const mt_kv *kv, const mt_cuda_attention *p);
+void mt_cuda_latent_attend(mt_device *dev, const mt_kv *kv, const mt_cuda_attention *p);
 
 /* Places of so many sorted pairs, where each expert's begin at a multiple of MT_CUDA_ALIGN. */
 size_t mt_cuda_places(size_t pairs, size_t experts);

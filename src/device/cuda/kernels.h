@@ -45,7 +45,10 @@
     X(matmul_fp8_split2_rows17_32, BF16_FEW, EARLY) X(matmul_fp8_split4_rows17_32, BF16_FEW, EARLY)                    \
     X(matmul_fp8_split8_rows17_32, BF16_FEW, EARLY) X(matmul_bf16_rows65, BF16_MANY, LATE)                             \
     X(matmul_fp8_rows65, BF16_MANY, LATE) X(matmul_bf16_hopper_rows65, BF16_MANY, EARLY)                               \
-    X(matmul_bf16_pairs_rows65, BF16_MANY, EARLY)
+    X(matmul_bf16_pairs_rows65, BF16_MANY, EARLY) X(heads_across_rows8, OTHER, EARLY)                                  \
+    X(heads_across_rows64, OTHER, EARLY) X(heads_f32_rows8, OTHER, EARLY) X(heads_f32_rows64, OTHER, EARLY)            \
+    X(heads_w4_rows8, OTHER, EARLY) X(heads_w4_rows32, OTHER, EARLY) X(heads_w8_rows8, OTHER, EARLY)                   \
+    X(heads_w8_rows32, OTHER, EARLY)
 
 #define MT_CUDA_EXPERTS_KERNELS(X)                                                                                     \
     X(experts_w4_g32_rows1_8, OTHER, EARLY) X(experts_w4_g64_rows1_8, OTHER, EARLY)                                    \
@@ -101,7 +104,9 @@
     X(attention_many_80, OTHER, EARLY) X(attention_few_96, OTHER, EARLY) X(attention_many_96, OTHER, EARLY)            \
     X(attention_few_128, ATTENTION_FEW, EARLY) X(attention_many_128, OTHER, EARLY)                                     \
     X(attention_few_256, OTHER, EARLY) X(attention_many_256, OTHER, EARLY) X(attention_asked_64, OTHER, EARLY)         \
-    X(attention_asked_128, OTHER, EARLY)
+    X(attention_asked_128, OTHER, EARLY) X(latent_write, OTHER, EARLY) X(latent_write_q, OTHER, EARLY)                 \
+    X(latent_any, OTHER, EARLY) X(latent_merge, OTHER, EARLY) X(latent_512_64, OTHER, EARLY)                           \
+    X(latent_256_64, OTHER, EARLY) X(turn_ends, OTHER, EARLY)
 
 #define MT_CUDA_RECURRENT_KERNELS(X)                                                                                   \
     X(conv, OTHER, EARLY) X(conv_heads, OTHER, EARLY) X(conv_keep, CONV_KEEP, EARLY) X(gates, GATES, EARLY)            \

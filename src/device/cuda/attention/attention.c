@@ -17,7 +17,12 @@
 
 void mt_cuda_op_kv_write(mt_device *dev, mt_kv *kv, size_t layer, const mt_tensor *k, const mt_tensor *v)
 {
-    mt_cuda_attention p = {.x = k->m, .v = v->m, .kv = kv->d, .step = dev->step, .layer = (uint32_t)layer};
+    mt_cuda_attention p = {.x = k->m, .kv = kv->d, .step = dev->step, .layer = (uint32_t)layer};
+    if (kv->shape.latent) {
+        mt_cuda_latent_write(dev, kv, &p);
+        return;
+    }
+    p.v = v->m;
     if (kv->d.bits)
         mt_cuda_launch(dev, MT_K_kv_write_q, dev->step.rows, 1, 1, THREADS,
                        THREADS / 32 * kv->d.head_stride * sizeof(float), &p);
@@ -86,9 +91,8 @@ static uint32_t fill_one(uint32_t pairs, uint32_t blocks)
     return shares > 1 && 3 * pairs * shares >= 2 * blocks ? shares : fill_rounds(pairs, blocks);
 }
 
-/* Cuts spans into tiles of `tile` tokens, and the segments of spans with one tile into shares, enough to keep `blocks`
-   blocks busy. */
-static void cut(mt_device *dev, mt_cuda_attention *p, uint32_t tile, uint32_t blocks, uint32_t width, bool few)
+void mt_cuda_attention_cut(mt_device *dev, mt_cuda_attention *p, uint32_t tile, uint32_t blocks, uint32_t width,
+                           bool few)
 {
     p->tile = tile;
     p->part_rows = most_rows(dev->batch, tile) * (p->heads / p->kv.heads);
@@ -155,7 +159,7 @@ static void attend_hopper(mt_device *dev, const hopper *h, mt_cuda_attention p)
     const uint32_t group = p.heads / p.kv.heads;
     const bool many = group > h->rows[0] || !few_rows(dev->batch, h->rows[0] / group);
     const uint32_t blocks = (uint32_t)dev->processors;
-    cut(dev, &p, h->rows[many] / group, blocks, h->head_stride, !many);
+    mt_cuda_attention_cut(dev, &p, h->rows[many] / group, blocks, h->head_stride, !many);
     p.alone = many || h->head_stride > 128 ? 0 : MT_ATTENTION_ALONE;
     p.apart = many && h->rows[many] > WARPGROUP_ROWS && takes_apart(dev, &p);
     p.items -= p.apart ? p.kv.heads / 2 : 0;
@@ -198,7 +202,7 @@ static void attend_tiles(mt_device *dev, const form *f, mt_cuda_attention p)
     const bool few = group <= 16 && few_rows(dev->batch, 16 / group);
     const uint32_t rows = 16 * f->tiles[!few], hd = f->head_dim;
     const size_t shared = rows * ((hd + 8) * 2 + (MT_KV_SEGMENT + 8) * 2 + 4 * 12 + 8) + 64;
-    cut(dev, &p, rows / group, 2 * (uint32_t)dev->processors, hd, false);
+    mt_cuda_attention_cut(dev, &p, rows / group, 2 * (uint32_t)dev->processors, hd, false);
     mt_cuda_launch(dev, f->kernel[!few], p.tile_count, p.kv.heads, p.shares, 128, shared, &p);
     if (p.shares > 1)
         mt_cuda_launch(dev, MT_K_attention_merge, (size_t)p.tile_count * p.tile, p.heads, 1, hd, 0, &p);
@@ -214,7 +218,7 @@ static void attend_integers(mt_device *dev, mt_cuda_attention p)
     const size_t row =
         stride + 16 + 2 * stride * sizeof(float) + (MT_KV_SEGMENT + 4) * sizeof(float) + 2 * (MT_KV_SEGMENT + 16);
     const size_t blocks = p.kv.heads * ((group + ROWS - 1) / ROWS);
-    cut(dev, &p, ROWS / heads, 2 * (uint32_t)dev->processors, stride, false);
+    mt_cuda_attention_cut(dev, &p, ROWS / heads, 2 * (uint32_t)dev->processors, stride, false);
     mt_cuda_launch(dev, p.kv.bits == 8 ? MT_K_attention_q8 : MT_K_attention_q4, p.tile_count, blocks, p.shares, THREADS,
                    ROWS * row + 4096, &p);
     if (p.shares > 1)
@@ -237,6 +241,10 @@ void mt_cuda_op_attention(mt_device *dev, mt_tensor *y, const mt_tensor *q, mt_k
                            .scale = how.scale,
                            .softcap = how.softcap};
     const uint32_t group = p.heads / kv->d.heads;
+    if (kv->shape.latent) {
+        mt_cuda_latent_attend(dev, kv, &p);
+        return;
+    }
     const hopper *h = find_hopper(dev, &p);
     const form *f = find_form(&kv->d, group);
     if (h)

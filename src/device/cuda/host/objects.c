@@ -176,13 +176,13 @@ void mt_cuda_patches_write(mt_device *dev, mt_patches *p, const mt_pixels *pixel
 size_t mt_cuda_kv_page_bytes(const mt_device *dev, const mt_kv_shape *s)
 {
     (void)dev;
-    return s->layers * 2 * s->heads * mt_rules_kv_block(s);
+    return s->layers * mt_rules_kv_blocks(s) * mt_rules_kv_block(s);
 }
 
 mt_kv *mt_cuda_kv_new(mt_set *set, const mt_kv_shape *s, mt_error *err)
 {
-    if (s->latent) {
-        mt_fail(err, MT_E_UNSUPPORTED, "latent attention is not computed on GPUs yet; use --device cpu");
+    if (s->latent && !mt_cuda_latent_fits(set->head.dev, s)) {
+        mt_fail(err, MT_E_UNSUPPORTED, "keys of %zu elements are too wide for this GPU; use --device cpu", s->head_dim);
         return NULL;
     }
     assert(s->query_heads % s->heads == 0 && MT_KV_SEGMENT % s->page_tokens == 0 &&

@@ -1,5 +1,5 @@
-/* Mamba2: the convolution with its bias, the time steps, and the recurrence S = decay S + (step v) k', o = S q, token by
-   token in the CPU's order: a sum ascends over the keys.
+/* Mamba2: the convolution with its bias, the time steps, and the recurrence S = decay S + (step v) k', o = S q, token
+   by token in the CPU's order: a sum ascends over the keys.
 
    The recurrence has a block for 32 columns of a head's state in a span. Each of its warps has some neighbouring keys
    of all 32 columns in registers, a column a lane, and takes the span's tokens in chunks. Unlike GatedDeltaNet's, the

@@ -44,21 +44,6 @@ void mt_cuda_op_copy_row(mt_device *dev, mt_tensor *y, size_t to, const mt_tenso
 }
 
 /* There is one rank only: see open_cuda. */
-/* mt_cuda_kv_new refuses latents, for which these two are. */
-void mt_cuda_op_turn_ends(mt_device *dev, mt_tensor *y, size_t y_dim, const mt_tensor *x, size_t x_dim, size_t count,
-                          size_t m, const mt_tensor *table, bool pairs)
-{
-    (void)y, (void)y_dim, (void)x, (void)x_dim, (void)count, (void)m, (void)table, (void)pairs;
-    mt_cuda_refuse(dev, "latent attention");
-}
-
-void mt_cuda_op_matmul_heads(mt_device *dev, mt_tensor *y, size_t y_dim, const mt_weight *w, mt_head_rows how,
-                             const mt_tensor *x, size_t x_dim, size_t m)
-{
-    (void)y, (void)y_dim, (void)w, (void)how, (void)x, (void)x_dim, (void)m;
-    mt_cuda_refuse(dev, "latent attention");
-}
-
 void mt_cuda_op_share(mt_device *dev, mt_tensor *x, size_t slices, size_t m, bool all)
 {
     (void)dev, (void)x, (void)slices, (void)m, (void)all;
