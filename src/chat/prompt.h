@@ -31,7 +31,7 @@ typedef struct mt_prompt_model {
 typedef struct mt_prompt {
     mt_ids ids;
     /* Indexes of tokens with which turns begin, the generation prompt's included; ascending, none is 0 */
-    size_t *cuts;
+    uint32_t *cuts;
     size_t cut_count;
     mt_chat_media *media; /* in the order of the prompt; in the chat's arena */
     size_t media_count;

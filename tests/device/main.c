@@ -236,7 +236,8 @@ void begin_rows(run *r, mt_batch *batch)
 
 /* ---- trials ---- */
 
-/* out: MOST_FLOATS of zeros. finish clears what the check has filled: to clear all would take longer than many checks. */
+/* out: MOST_FLOATS of zeros. finish clears what the check has filled: to clear all would take longer than many
+   checks. */
 static void start(const harness *h, run *r, mt_device *dev, uint64_t seed, check *memory, float *out)
 {
     mt_device_enter(dev);

@@ -84,7 +84,8 @@ static void check(const mt_prompt *p)
     size_t last = 0;
 
     check_places(p->text_cuts, p->text_cut_count, p->text.len);
-    check_places(p->cuts, p->cut_count, p->ids.count);
+    for (size_t i = 0; i < p->cut_count; i++)
+        assert(p->cuts[i] > (i ? p->cuts[i - 1] : 0) && p->cuts[i] < p->ids.count);
     assert(p->generation <= p->text.len);
     for (size_t i = 0; i < p->untrusted_count; i++) {
         assert(p->untrusted[i].begin < p->untrusted[i].end && p->untrusted[i].end <= p->text.len);

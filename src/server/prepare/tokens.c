@@ -40,7 +40,7 @@ static bool fail_prompt(const mt_served *served, size_t most, const mt_error *er
     return mt_failure_from(why, err, param);
 }
 
-/* Moves ids to the arena, without copying them. */
+/* Has the arena own ids, without copying them. */
 static bool keep_ids(mt_arena *arena, mt_ids *ids, mt_token_prompt *out, mt_failure *why)
 {
     if (!mt_arena_defer(arena, mt_free, ids->data))
@@ -175,16 +175,14 @@ static bool copy_text(mt_arena *arena, const mt_buf *text, mt_chat_text *out, mt
     return out->data || mt_failure_memory(why, NULL);
 }
 
-/* Copies what is needed of a prompt to the arena. */
+/* Has the arena own what is needed of a prompt, without copying it. */
 static bool keep_prompt(mt_arena *arena, mt_prompt *prompt, mt_token_prompt *out, mt_failure *why)
 {
-    uint32_t *cuts = mt_arena_alloc(arena, (prompt->cut_count + 1) * sizeof(*cuts));
-
-    if (!cuts)
+    *out = (mt_token_prompt){.cut_count = prompt->cut_count, .opened = prompt->opened.state};
+    if (!mt_arena_defer(arena, mt_free, prompt->cuts))
         return mt_failure_memory(why, NULL);
-    for (size_t i = 0; i < prompt->cut_count; i++)
-        cuts[i] = (uint32_t)prompt->cuts[i];
-    *out = (mt_token_prompt){.cuts = cuts, .cut_count = prompt->cut_count, .opened = prompt->opened.state};
+    out->cuts = prompt->cuts;
+    prompt->cuts = NULL;
     return keep_ids(arena, &prompt->ids, out, why);
 }
 
