@@ -34,8 +34,8 @@ static starts find_starts(const mt_prompt *out, const mt_tokenizer *tokenizer, c
     return s;
 }
 
-/* Sets the cuts: the places where turns begin, each once and without the prompt's beginning and end, and all tokens like
-   those there, since a template may write the first turns outside of its loop, but with the same tokens. */
+/* Sets the cuts: the places where turns begin, each once and without the prompt's beginning and end, and all tokens
+   like those there, since a template may write the first turns outside of its loop, but with the same tokens. */
 static void set_cuts(mt_prompt *out, const mt_tokenizer *tokenizer, const size_t *places)
 {
     const starts s = find_starts(out, tokenizer, places);

@@ -85,11 +85,6 @@ size_t mt_native_padded(size_t k)
     return (k + MT_NATIVE_CHUNK - 1) / MT_NATIVE_CHUNK * MT_NATIVE_CHUNK;
 }
 
-size_t mt_native_row_bytes(size_t k)
-{
-    return mt_native_padded(k) * sizeof(mt_f16) + mt_native_padded(k) / MT_NATIVE_SEGMENT * sizeof(int);
-}
-
 void mt_native_weights(mt_f16 *to, const mt_mat *mat, size_t row, int power)
 {
     mt_unpacker u = mt_unpacker_of(mat, row);

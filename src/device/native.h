@@ -38,9 +38,8 @@ typedef struct mt_native_pair {
 } mt_native_pair;
 mt_native_pair mt_native_pair_of(const mt_mat *mat, size_t row, size_t group, int power);
 
-/* Elements of k, rounded up to whole chunks; bytes of a packed row. */
+/* Elements of k, rounded up to whole chunks. */
 size_t mt_native_padded(size_t k);
-size_t mt_native_row_bytes(size_t k);
 
 /* Weights of a row as fp16: [mt_native_padded(k)], zeros beyond k. */
 void mt_native_weights(mt_f16 *to, const mt_mat *mat, size_t row, int power);

@@ -38,7 +38,7 @@ static size_t head_size(const mt_frames *f)
     return (length == 127 ? 10u : length == 126 ? 4u : 2u) + sizeof(f->mask);
 }
 
-/* Checks the first two bytes of a frame; 0: they are good. */
+/* Checks the first two bytes of a frame: why they are refused, as an mt_frames_code; 0: they are good. */
 static int judge(const mt_frames *f)
 {
     const uint8_t opcode = f->head[0] & OPCODE;
@@ -124,7 +124,7 @@ static mt_frames_event read_close(mt_frames *f)
     return MT_FRAMES_GOT_CONTROL;
 }
 
-/* The frame is complete. */
+/* Ends a frame, whose payload is complete. */
 static mt_frames_event end_frame(mt_frames *f)
 {
     f->in_payload = false;
@@ -144,7 +144,8 @@ static void read_control(mt_frames *f, const uint8_t *data, size_t len)
         f->control[f->control_len++] = data[i] ^ f->mask[f->masked % 4];
 }
 
-/* Reads bytes of a payload that is not complete. At least one byte is there. */
+/* Reads bytes of a payload, at least one and at most as many as are missing. True: they are a piece of a message, which
+   mt_frames_next tells; those of control frames are collected first. */
 static bool read_payload(mt_frames *f, const uint8_t *data, size_t len)
 {
     f->left -= len;

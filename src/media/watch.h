@@ -1,4 +1,4 @@
-/* How a decoder asks the one who wants the pixels: for memory before it is used, and whether the work is still
+/* What a decoder asks its caller while it works: for memory before it uses that, and whether the pixels are still
    wanted. */
 #ifndef MT_MEDIA_WATCH_H
 #define MT_MEDIA_WATCH_H
@@ -14,12 +14,12 @@
 typedef struct mt_media_watch {
     const atomic_bool *stop; /* once true, work ends soon; may be NULL */
     uint64_t cpu_end;        /* work also ends soon once its thread has had so much time (mt_clock_thread_ns); 0: any */
-    /* asks for so many more bytes; may wait. False refuses. NULL: no limit */
+    /* called before so many more bytes are allocated; may wait. False refuses them. NULL: no limit */
     bool (*take)(void *ctx, size_t bytes, mt_error *err);
     void *ctx;
 } mt_media_watch;
 
-/* The calling thread has had its processor time. */
+/* Whether the calling thread has used its processor time up. */
 static inline bool mt_media_spent(const mt_media_watch *watch)
 {
     return watch && watch->cpu_end && mt_clock_thread_ns() >= watch->cpu_end;

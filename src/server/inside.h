@@ -186,8 +186,7 @@ extern mt_http_handler mt_files_put, mt_files_list_get, mt_files_get, mt_files_c
 void mt_files_start_task(mt_server *server, mt_http_request *request, const mt_dialect *dialect, const mt_task *task);
 
 /* Batches: see routes/batches.c. */
-extern const mt_task mt_task_batch_create, mt_task_batch_create_list, mt_task_batch_get, mt_task_batch_list,
-    mt_task_batch_cancel, mt_task_batch_delete;
+extern const mt_task mt_task_batch_create, mt_task_batch_create_list;
 extern mt_http_handler mt_batches_get, mt_batches_listed, mt_batches_cancelled, mt_batches_deleted, mt_batches_content;
 
 /* The list of models: see models.c. mt_models_may: whether the account may unload models: where there are
@@ -196,8 +195,7 @@ extern mt_teller mt_models_list, mt_models_get, mt_models_unload;
 extern mt_teller mt_gemini_models, mt_gemini_model; /* in the shape of Gemini's API: see gemini.c */
 bool mt_models_may(const mt_server *server, const mt_account *account, mt_failure *why);
 
-/* Responses that are kept or still run: see stored.c. The tasks are those of responses that have ended. */
-extern const mt_task mt_task_stored_get, mt_task_stored_replay, mt_task_stored_delete, mt_task_stored_items;
+/* Responses that are kept or still run: see stored.c. */
 extern mt_http_handler mt_stored_get, mt_stored_delete, mt_stored_items, mt_stored_cancel;
 
 #endif

@@ -40,7 +40,8 @@ static char *keep(index_reader *r)
     return copy;
 }
 
-/* Names become paths, so only a plain file name within the folder is accepted. */
+/* Names become paths, so only a plain file name within the folder is accepted, of at most the 255 bytes that file
+   systems take. */
 static bool plain_name(const char *s, size_t len)
 {
     if (len == 0 || len > 255 || s[0] == '.' || memchr(s, '\0', len) || memchr(s, '/', len) || memchr(s, '\\', len))

@@ -163,7 +163,7 @@ static bool answer_batch_get(mt_call *call, const json_t *body, mt_buf *out, mt_
     return mt_batches_tell(call->server->batches, owner, is_anthropic(call->dialect), call->param, out, why);
 }
 
-const mt_task mt_task_batch_get = {.run = answer_batch_get, .no_model = true};
+static const mt_task get_task = {.run = answer_batch_get, .no_model = true};
 
 static bool answer_batch_cancel(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
@@ -174,7 +174,7 @@ static bool answer_batch_cancel(mt_call *call, const json_t *body, mt_buf *out, 
     return mt_batches_cancel(call->server->batches, owner, is_anthropic(call->dialect), call->param, out, why);
 }
 
-const mt_task mt_task_batch_cancel = {.run = answer_batch_cancel, .no_model = true};
+static const mt_task cancel_task = {.run = answer_batch_cancel, .no_model = true};
 
 static bool answer_batch_delete(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
@@ -185,7 +185,7 @@ static bool answer_batch_delete(mt_call *call, const json_t *body, mt_buf *out, 
     return mt_batches_remove(call->server->batches, owner, true, call->param, out, why);
 }
 
-const mt_task mt_task_batch_delete = {.run = answer_batch_delete, .no_model = true};
+static const mt_task delete_task = {.run = answer_batch_delete, .no_model = true};
 
 static bool answer_batch_list(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
@@ -208,7 +208,7 @@ static bool answer_batch_list(mt_call *call, const json_t *body, mt_buf *out, mt
     return mt_batches_list(call->server->batches, owner, anthropic, &q, out, why);
 }
 
-const mt_task mt_task_batch_list = {.run = answer_batch_list, .no_model = true};
+static const mt_task list_task = {.run = answer_batch_list, .no_model = true};
 
 /* Starts a task of a request without a body. */
 static void start(mt_server *server, mt_http_request *request, const mt_task *task)
@@ -229,25 +229,25 @@ static void start(mt_server *server, mt_http_request *request, const mt_task *ta
 void mt_batches_get(void *user, mt_http_server *http, mt_http_request *request)
 {
     (void)http;
-    start(user, request, &mt_task_batch_get);
+    start(user, request, &get_task);
 }
 
 void mt_batches_listed(void *user, mt_http_server *http, mt_http_request *request)
 {
     (void)http;
-    start(user, request, &mt_task_batch_list);
+    start(user, request, &list_task);
 }
 
 void mt_batches_cancelled(void *user, mt_http_server *http, mt_http_request *request)
 {
     (void)http;
-    start(user, request, &mt_task_batch_cancel);
+    start(user, request, &cancel_task);
 }
 
 void mt_batches_deleted(void *user, mt_http_server *http, mt_http_request *request)
 {
     (void)http;
-    start(user, request, &mt_task_batch_delete);
+    start(user, request, &delete_task);
 }
 
 /* ---- results of Anthropic's ---- */

@@ -69,6 +69,7 @@ static size_t add_rows(mt_server *server, const mt_account *only, mt_buf *out, s
 void mt_status_write(mt_server *server, const mt_account *account, mt_buf *out)
 {
     const mt_account *only = mt_account_scope(account);
+    /* A fleet of all models that are found changes, and may be empty: its first is no name for the server */
     const char *name = server->fleet.open ? "" : server->fleet.members[0]->name;
     size_t count, waiting, preparing;
 

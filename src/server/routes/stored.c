@@ -32,7 +32,7 @@ static bool answer_stored_get(mt_call *call, const json_t *body, mt_buf *out, mt
     return true;
 }
 
-const mt_task mt_task_stored_get = {.run = answer_stored_get, .no_model = true};
+static const mt_task get_task = {.run = answer_stored_get, .no_model = true};
 
 static bool no_stream(mt_failure *why)
 {
@@ -76,7 +76,7 @@ static bool answer_stored_replay(mt_call *call, const json_t *body, mt_buf *out,
     return ok;
 }
 
-const mt_task mt_task_stored_replay = {.run = answer_stored_replay, .no_model = true};
+static const mt_task replay_task = {.run = answer_stored_replay, .no_model = true};
 
 static void tell_deleted(mt_buf *out, const char *id)
 {
@@ -91,7 +91,7 @@ static bool answer_stored_delete(mt_call *call, const json_t *body, mt_buf *out,
     return true;
 }
 
-const mt_task mt_task_stored_delete = {.run = answer_stored_delete, .no_model = true};
+static const mt_task delete_task = {.run = answer_stored_delete, .no_model = true};
 
 static bool answer_stored_items(mt_call *call, const json_t *body, mt_buf *out, mt_failure *why)
 {
@@ -102,7 +102,7 @@ static bool answer_stored_items(mt_call *call, const json_t *body, mt_buf *out, 
     return mt_responses_list(mt_call_store(call), id_of(body), json_object_get(body, "running"), &page, out, why);
 }
 
-const mt_task mt_task_stored_items = {.run = answer_stored_items, .no_model = true};
+static const mt_task items_task = {.run = answer_stored_items, .no_model = true};
 
 /* Appends "key":"value" where the query has the key. */
 static void add_query(mt_buf *out, const mt_http_request *request, const char *key)
@@ -208,11 +208,11 @@ void mt_stored_get(void *user, mt_http_server *http, mt_http_request *request)
             mt_server_fail(server, request->handle, NULL, &why);
         mt_http_request_free(request);
     } else if (streams)
-        start(server, request, &mt_task_stored_replay, NULL);
+        start(server, request, &replay_task, NULL);
     else if (call)
         tell(server, request, call);
     else
-        start(server, request, &mt_task_stored_get, NULL);
+        start(server, request, &get_task, NULL);
 }
 
 /* A response that is running is cancelled, and not kept. */
@@ -224,7 +224,7 @@ void mt_stored_delete(void *user, mt_http_server *http, mt_http_request *request
 
     (void)http;
     if (!call) {
-        start(server, request, &mt_task_stored_delete, NULL);
+        start(server, request, &delete_task, NULL);
         return;
     }
     call->answer->store = NULL;
@@ -240,7 +240,7 @@ void mt_stored_items(void *user, mt_http_server *http, mt_http_request *request)
     const mt_call *call = find_running(user, request);
 
     (void)http;
-    start(user, request, &mt_task_stored_items, call ? call->answer : NULL);
+    start(user, request, &items_task, call ? call->answer : NULL);
 }
 
 /* A response that is running ends with what it has so far; one that has ended is returned as it is. */
