@@ -392,7 +392,7 @@ def more_than_are_listed_are_counted_as_what_they_are():
         server.wait_idle()
 
 
-@meets
+@test
 def a_slow_reader_pauses_only_itself_and_loses_nothing():
     body = dict(LONG_ANSWER, seed=3)
     with start("--max-sequences", "12") as server:  # it has all the places, and makes way
