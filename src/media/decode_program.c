@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/compiler.h"
 #include "base/limits.h"
@@ -60,7 +61,6 @@ const char *mt_pdf_path(mt_pdf_program program)
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <linux/audit.h>
 #include <linux/filter.h>
