@@ -33,6 +33,12 @@ def test(function):
     return function
 
 
+def meets(function):
+    """A test in which requests meet, or a request and a process that ends: what the thread sanitizer runs."""
+    function.meets = True
+    return test(function)
+
+
 def start(*options, **settings):
     return served.Server(PROGRAM, FOLDER, *options, **settings)
 
@@ -214,7 +220,7 @@ def the_same_picture_is_known_again_and_another_is_missed_at_the_picture():
         assert eventually(lambda: server.metrics()["motet_media_waiting_bytes"] == 0)
 
 
-@test
+@meets
 def every_client_gets_the_answer_to_its_own_picture():
     with start() as server:
         alone = [said(ask(server, image(seed))) for seed in range(8)]
@@ -346,7 +352,7 @@ def models_that_see_nothing_say_so():
         assert "motet_media_total" not in server.metrics()
 
 
-@test
+@meets
 def several_answers_and_logprobs_of_prompts_with_pictures():
     with start() as server:
         want = said(ask(server, image(1)))
@@ -372,7 +378,7 @@ def the_command_line_shows_what_the_server_shows():
         assert done.stdout.decode() == reply.json()["choices"][0]["message"]["content"] + "\n"
 
 
-@test
+@meets
 def text_never_waits_for_pictures():
     with Silent() as web, fetching("--prep-threads", "1") as server:
         with concurrent.futures.ThreadPoolExecutor(4) as clients:
@@ -385,7 +391,7 @@ def text_never_waits_for_pictures():
             assert all(reply.result().status == 400 for reply in waiting)
 
 
-@test
+@meets
 def pictures_of_one_key_do_not_wait_for_those_of_another():
     keys = [{"authorization": "Bearer " + key} for key in ("one", "two", "three")]
 
@@ -420,7 +426,7 @@ def the_time_of_decoding_counts_to_the_key():
         assert milliseconds() >= before + 5  # nine million pixels take longer on any machine
 
 
-@test
+@meets
 def bodies_that_wait_for_pictures_are_bounded():
     if os.environ.get("MOTET_TEST_QUICK"):
         return  # a sanitizer takes memory of its own
@@ -444,7 +450,7 @@ def bodies_that_wait_for_pictures_are_bounded():
         assert ask(server, image(1)).status == 200
 
 
-@test
+@meets
 def a_client_that_leaves_ends_the_fetch():
     with Silent() as web, fetching() as server:
         for _ in range(3):
@@ -458,7 +464,7 @@ def a_client_that_leaves_ends_the_fetch():
         assert ask(server, image(1)).status == 200
 
 
-@test
+@meets
 def small_files_of_many_pixels_take_the_memory_that_is_set_aside():
     """Frames are decoded one at a time, and those of clients that left not at all."""
     room, frame = 24 << 20, black(2048)  # 12 MiB as pixels
@@ -483,7 +489,7 @@ def small_files_of_many_pixels_take_the_memory_that_is_set_aside():
         assert ask(server, image(1)).status == 200
 
 
-@test
+@meets
 def of_requests_that_wait_for_each_others_memory_one_gives_way():
     """Both have four pictures of 1.7 MiB when they come to a fifth, for which there is room beside one of them."""
     small = {"type": "image_url", "image_url": {"url": url(1), "min_pixels": 768 * 768}}
@@ -500,7 +506,7 @@ def of_requests_that_wait_for_each_others_memory_one_gives_way():
         assert server.metrics()["motet_media_waiting_bytes"] == 0
 
 
-@test
+@meets
 def pictures_that_would_take_too_much_memory_wait_or_are_refused():
     with start("--media-memory", "1M") as server:
         big = {"type": "image_url", "image_url": {"url": url(1, width=900, height=900)}, "max_pixels": 900 * 900}
@@ -511,7 +517,7 @@ def pictures_that_would_take_too_much_memory_wait_or_are_refused():
         assert reply.status in (400, 413) and "--media-" in reply.json()["error"]["message"], reply.body
 
 
-@test
+@meets
 def a_picture_that_makes_its_decoder_crash_is_one_requests_400():
     if not HANG or os.environ.get("ASAN_OPTIONS"):
         raise served.Skip("no library that crashes")
@@ -532,7 +538,7 @@ def a_picture_that_makes_its_decoder_crash_is_one_requests_400():
         assert eventually(lambda: [line for line in server.log if "media.crashed" in line])
 
 
-@test
+@meets
 def pictures_are_the_same_without_a_process_of_their_own():
     def said(*options):
         with start(*options) as server:
@@ -555,7 +561,7 @@ def children(pid):
     return found
 
 
-@test
+@meets
 def the_process_that_others_are_forked_from_comes_back_when_it_is_killed():
     if os.uname().sysname != "Linux":
         raise served.Skip("there is none")
@@ -580,7 +586,8 @@ def main():
     parser.add_argument("names", nargs="*")
     arguments = parser.parse_args()
     PROGRAM, HANG = arguments.motet, arguments.hang
-    served.run_tests("api_pictures", TESTS, arguments.names)
+    races = "MOTET_TEST_RACES" in os.environ
+    served.run_tests("api_pictures", [each for each in TESTS if not races or hasattr(each, "meets")], arguments.names)
 
 
 main()
