@@ -72,6 +72,9 @@ typedef struct mt_routing {
     /* experts are in so many groups of neighbours, of which the best are chosen from; a group's score is that of its
        two best experts. 0: no groups */
     uint32_t groups, top_groups;
+    /* a weight multiplies what its expert reads, not its result: then experts have no biases. It is applied to what
+       gate and up give, which is the same, so that all experts of a row read the same numbers */
+    bool on_input;
 } mt_routing;
 
 /* The experts of a layer: matrices [inner, hidden], [inner, hidden], [hidden, inner] of each; biases [count][n], or

@@ -37,6 +37,8 @@ static void load_attention(mt_model *m, mt_decoder_layer *l, const mt_layer_weig
     }
     l->q_norm = mt_tensor_of(set, w->q_norm, 1, a->qk_norm == MT_QK_NORM_WHOLE ? query : a->head_dim);
     l->k_norm = mt_tensor_of(set, w->k_norm, 1, a->qk_norm == MT_QK_NORM_WHOLE ? key : a->head_dim);
+    if (a->qk_norm == MT_QK_NORM_PLAIN)
+        l->q_norm = l->k_norm = plain_norm(m, a->head_dim);
     l->v_norm =
         a->v_norm == MT_V_NORM_PLAIN ? plain_norm(m, a->head_dim) : mt_tensor_of(set, w->v_norm, 1, a->head_dim);
     l->sinks = mt_tensor_of(set, w->sinks, 1, a->heads);

@@ -35,15 +35,15 @@ typedef struct mt_family {
 } mt_family;
 
 /* Every family there is; a new one is added to this list. */
-#define MT_FAMILIES(X)                                                                                              \
-    X(llama), X(seed_oss), X(smollm3), X(granite), X(phi3), X(gemma), X(olmo2), X(olmo3), X(olmoe), X(exaone4),     \
-        X(exaone_moe), X(ernie4_5), X(ernie4_5_moe), X(mixtral), X(minimax_m2), X(glm), X(glm4), X(glm4_moe),       \
-        X(qwen2_moe), X(cohere), X(cohere2), X(hy_v3), X(qwen2), X(qwen3), X(qwen3_moe), X(gemma2), X(gemma3_text), \
-        X(gemma3), X(qwen2_vl), X(qwen2_5_vl), X(qwen3_vl), X(qwen3_vl_moe), X(qwen3_next), X(qwen3_5),             \
-        X(qwen3_5_text), X(qwen3_5_moe), X(qwen3_5_moe_text), X(gpt_oss), X(mistral), X(ministral3), X(mistral4),   \
-        X(mistral3), X(pixtral), X(gemma4), X(gemma4_text), X(gemma4_unified), X(gemma4_unified_text),              \
-        X(gemma4_assistant), X(gemma4_unified_assistant), X(lfm2), X(lfm2_moe), X(lfm2_vl), X(glm4v), X(glm46v),    \
-        X(glm4v_moe), X(glm_ocr), X(paddleocr_vl), X(smolvlm), X(idefics3), X(internvl), X(minicpmv4_6),            \
+#define MT_FAMILIES(X)                                                                                                 \
+    X(llama), X(seed_oss), X(smollm3), X(granite), X(phi3), X(gemma), X(olmo2), X(olmo3), X(olmoe), X(exaone4),        \
+        X(exaone_moe), X(llama4), X(llama4_text), X(ernie4_5), X(ernie4_5_moe), X(mixtral), X(minimax_m2), X(glm),     \
+        X(glm4), X(glm4_moe), X(qwen2_moe), X(cohere), X(cohere2), X(hy_v3), X(qwen2), X(qwen3), X(qwen3_moe),         \
+        X(gemma2), X(gemma3_text), X(gemma3), X(qwen2_vl), X(qwen2_5_vl), X(qwen3_vl), X(qwen3_vl_moe), X(qwen3_next), \
+        X(qwen3_5), X(qwen3_5_text), X(qwen3_5_moe), X(qwen3_5_moe_text), X(gpt_oss), X(mistral), X(ministral3),       \
+        X(mistral4), X(mistral3), X(pixtral), X(gemma4), X(gemma4_text), X(gemma4_unified), X(gemma4_unified_text),    \
+        X(gemma4_assistant), X(gemma4_unified_assistant), X(lfm2), X(lfm2_moe), X(lfm2_vl), X(glm4v), X(glm46v),       \
+        X(glm4v_moe), X(glm_ocr), X(paddleocr_vl), X(smolvlm), X(idefics3), X(internvl), X(minicpmv4_6),               \
         X(deepseek_v3), X(kimi_k2), X(kimi_k25), X(glm4_moe_lite), X(granitemoehybrid), X(nemotron_h), X(falcon_h1)
 #define MT_FAMILY(name) mt_family_##name
 extern const mt_family MT_FAMILIES(MT_FAMILY);

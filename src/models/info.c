@@ -203,6 +203,8 @@ static void remark_spec(mt_info *info)
     if (sparse && sparse->moe.routing.kind == MT_ROUTE_SIGMOID)
         remark(info, "experts are weighed by sigmoids%s",
                sparse->moe.correction ? ", and chosen with a correction" : "");
+    if (sparse && sparse->moe.routing.on_input)
+        remark(info, "the weights of experts multiply what they read");
     if (sparse && sparse->moe.routing.groups)
         remark(info, "experts are chosen from the best %u of %u groups", sparse->moe.routing.top_groups,
                sparse->moe.routing.groups);

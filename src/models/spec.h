@@ -71,6 +71,7 @@ typedef enum mt_key_source {
 typedef enum mt_qk_norm {
     MT_QK_NORM_NONE,
     MT_QK_NORM_HEADS, /* each head by itself */
+    MT_QK_NORM_PLAIN, /* each head, without weights */
     MT_QK_NORM_WHOLE  /* all heads of a position as one vector; ranks do not divide such heads */
 } mt_qk_norm;
 

@@ -129,9 +129,9 @@ static void bind_attention(layer_binder *lb, mt_layer_weights *w)
     const mt_tensor_names names = names_of(lb->spec, lb->layer);
     bind_projected(lb, w);
     matrix(lb, names.o, lb->spec->hidden, query, &w->o, a->o_bias, &w->o_bias);
-    if (a->qk_norm)
+    if (a->qk_norm && a->qk_norm != MT_QK_NORM_PLAIN)
         w->q_norm = vector(lb, names.q_norm, whole ? query : a->head_dim);
-    if (a->qk_norm && a->keys != MT_KEYS_EARLIER)
+    if (a->qk_norm && a->qk_norm != MT_QK_NORM_PLAIN && a->keys != MT_KEYS_EARLIER)
         w->k_norm = vector(lb, names.k_norm, whole ? key : a->head_dim);
     if (a->v_norm == MT_V_NORM_WEIGHTS && a->keys != MT_KEYS_EARLIER)
         w->v_norm = vector(lb, "self_attn.v_norm", a->head_dim);
@@ -300,7 +300,7 @@ static void bind_recurrent(layer_binder *lb, mt_layer_weights *w, mt_arena *aren
 static const char *shared_name(layer_binder *lb)
 {
     static const char *const names[] = {"mlp.shared_experts", "mlp.shared_mlp", "mixer.shared_experts",
-                                        "mlp.shared_expert"};
+                                        "feed_forward.shared_expert", "mlp.shared_expert"};
     char first[64];
     size_t i = 0;
     for (; i + 1 < MT_COUNT(names); i++) {
@@ -405,10 +405,15 @@ static const float *router_norm(layer_binder *lb, mt_arena *arena)
 
 static const char *router_name(layer_binder *lb)
 {
-    static const char *const names[] = {"router.proj",       "mlp.router",
-                                        "feed_forward.gate", "block_sparse_moe.gate",
-                                        "mlp.router.gate",   "block_sparse_moe.router.layer",
-                                        "mixer.gate",        "mlp.gate"};
+    static const char *const names[] = {"router.proj",
+                                        "mlp.router",
+                                        "feed_forward.gate",
+                                        "feed_forward.router",
+                                        "block_sparse_moe.gate",
+                                        "mlp.router.gate",
+                                        "block_sparse_moe.router.layer",
+                                        "mixer.gate",
+                                        "mlp.gate"};
     size_t i = 0;
     while (i + 1 < MT_COUNT(names) && !mt_bind_has(lb->b, layer_path(lb, names[i])))
         i++;

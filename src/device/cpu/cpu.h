@@ -98,6 +98,7 @@ typedef struct mt_moe_plan {
     float *weight;    /* [rows][top_k] */
     uint32_t *slot;   /* [rows][top_k]: the slot of each pair */
     uint32_t *row;    /* [slots]: the row of each slot */
+    float *factor;    /* [slots]: of what the slot's expert reads, where weights are on inputs */
     uint32_t *first;  /* [experts + 1]: first slot of each expert */
     uint32_t *active; /* [experts]: experts that have rows */
     uint8_t *packed;  /* packed rows of all experts, first for gate and up, then for down */

@@ -132,6 +132,10 @@ static void assign_slots(moe *op)
         const uint32_t slot = plan->first[plan->expert[i]]++;
         plan->slot[i] = slot;
         plan->row[slot] = (uint32_t)(i / op->top_k);
+        if (op->e->routing.on_input) {
+            plan->factor[slot] = plan->weight[i];
+            plan->weight[i] = 1;
+        }
     }
     /* each first[j] was advanced to the end of its slots, which is the beginning of the next expert's: moves them
        back */
@@ -191,8 +195,12 @@ static void glu_item(void *ctx, size_t a, size_t worker)
     const mt_moe_plan *plan = &op->dev->moe;
     const uint32_t e = plan->active[a];
     for (size_t s = plan->first[e]; s < plan->first[e + 1]; s++) {
-        const size_t at = s * op->inner_stride + op->first;
-        mt_cpu_glu(&op->dev->k, &op->e->glu, plan->gate + at, plan->gate + at, plan->up + at, op->e->gate[0].mat.n);
+        const size_t at = s * op->inner_stride + op->first, n = op->e->gate[0].mat.n;
+        if (op->e->routing.on_input) {
+            op->dev->k.scale(plan->gate + at, plan->factor[s], plan->gate + at, n);
+            op->dev->k.scale(plan->up + at, plan->factor[s], plan->up + at, n);
+        }
+        mt_cpu_glu(&op->dev->k, &op->e->glu, plan->gate + at, plan->gate + at, plan->up + at, n);
     }
 }
 
@@ -326,6 +334,7 @@ void mt_cpu_plan_moe(mt_device *dev)
     plan->weight = mt_cpu_alloc(dev->plan, slots * sizeof(*plan->weight));
     plan->slot = mt_cpu_alloc(dev->plan, slots * sizeof(*plan->slot));
     plan->row = mt_cpu_alloc(dev->plan, slots * sizeof(*plan->row));
+    plan->factor = mt_cpu_alloc(dev->plan, slots * sizeof(*plan->factor));
     plan->first = mt_cpu_alloc(dev->plan, (dev->needs.experts + 1) * sizeof(*plan->first));
     plan->active = mt_cpu_alloc(dev->plan, dev->needs.experts * sizeof(*plan->active));
     plan->packed_bytes = (slots / MT_ROW_TILE + active + 1) * tile_bytes(dev);

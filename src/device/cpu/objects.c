@@ -125,6 +125,7 @@ mt_experts *mt_cpu_experts_new(mt_set *set, const mt_experts_params *p)
 {
     mt_experts *e = mt_cpu_alloc(set, sizeof(*e));
     assert(p->top_k <= p->count && p->routing.groups <= MT_LIMIT_EXPERT_GROUPS);
+    assert(!p->routing.on_input || !p->gate_bias);
     *e = (mt_experts){.count = p->count,
                       .top_k = p->top_k,
                       .hidden = p->gate[0].k,

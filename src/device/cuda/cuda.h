@@ -184,9 +184,10 @@ void mt_cuda_close_gpu(mt_device *dev);
 bool mt_cuda_ways_read(mt_cuda_ways *ways, const char *text, mt_error *err) MT_NODISCARD;
 
 /* mt_cuda_ok records a failed driver call, the first only; false then. mt_cuda_lack records that memory is too
-   small. */
+   small, mt_cuda_refuse that there is no kernel for what is wanted. */
 bool mt_cuda_ok(mt_device *dev, CUresult error, const char *what);
 void mt_cuda_lack(mt_device *dev, size_t bytes);
+void mt_cuda_refuse(mt_device *dev, const char *what);
 
 /* Calls the driver unless the device has failed: mt_cuda_do(dev, "wait", stream_wait, stream). */
 #define mt_cuda_do(dev, what, call, ...) ((dev)->failed ? false : mt_cuda_ok(dev, (dev)->cu.call(__VA_ARGS__), what))

@@ -37,6 +37,7 @@ CLASSES = {
     "olmoe": "OlmoeConfig",
     "exaone4": "Exaone4Config",
     "exaone_moe": "ExaoneMoeConfig",
+    "llama4_text": "Llama4TextConfig",
     "ernie4_5": "Ernie4_5Config",
     "ernie4_5_moe": "Ernie4_5_MoeConfig",
     "mixtral": "MixtralConfig",
@@ -65,7 +66,7 @@ SIGMOIDS = ("glm4v_moe_text", "glm4_moe", "minimax_m2", "hy_v3", "exaone_moe", "
 MAMBAS = ("granitemoehybrid", "nemotron_h", "falcon_h1")  # recurrent layers beside attention, too
 SHORT = ("lfm2", "lfm2_moe")  # convolutions beside attention
 MIXTURES = ("qwen3_moe", "qwen3_next", "qwen3_5_moe_text", "gpt_oss", "lfm2_moe", "olmoe", "ernie4_5_moe", "mixtral")
-MIXTURES += ("minimax_m2", "hy_v3", "exaone_moe", "glm4_moe", "qwen2_moe", "nemotron_h", *LATENT)
+MIXTURES += ("llama4_text", "minimax_m2", "hy_v3", "exaone_moe", "glm4_moe", "qwen2_moe", "nemotron_h", *LATENT)
 
 
 def is_mixture(family, settings):
@@ -188,7 +189,7 @@ def published(config):
         config["rope_scaling"]["rope_type"] = config["rope_scaling"].pop("type")
     if config["model_type"] == "gpt_oss":
         return dict(sorted({**config, "experts_per_token": config["num_experts_per_tok"], "swiglu_limit": 7.0}.items()))
-    if config["model_type"] in ("exaone4", "exaone_moe", *MAMBAS):  # their published configs have both
+    if config["model_type"] in ("exaone4", "exaone_moe", "llama4_text", *MAMBAS):  # their published configs have both
         return dict(sorted(config.items()))
     layer_types = config.pop("layer_types", None)
     if config["model_type"] == "gemma3_text":

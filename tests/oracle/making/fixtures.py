@@ -4,7 +4,7 @@ from .layouts import Layout, Quantisation
 from .packed import Packed
 from .specs import ROUTER, SHARED, YARN, Spec, gemma2, gemma3, llama, mlx, qwen2, qwen3, qwen3_moe, rope
 from .specs import gemma4, gemma4_experts, gemma4_unified, gpt_oss, lfm2, lfm2_moe, ministral3, ministral3_rope, mistral
-from .specs import cohere, cohere2, ernie, ernie_moe, exaone4, exaone_moe, gemma, glm, glm4_moe, granite, hy_v3, longrope, minimax_m2
+from .specs import cohere, cohere2, ernie, ernie_moe, exaone4, exaone_moe, gemma, glm, glm4_moe, granite, hy_v3, llama4, longrope, minimax_m2
 from .specs import EVEN, deepseek, falcon_h1, granite_hybrid, latent, mistral4, mixtral, nemotron_h, olmo2, olmo3
 from .specs import olmoe, phi3, qwen2_moe, qwen3_5, qwen3_5_moe, qwen3_next, seed_oss, smollm3
 
@@ -313,6 +313,8 @@ SMALL = [
     Spec("exaone4-full-mlx-4bit", "exaone4", exaone4(layers=2, head_dim=32, sliding_window=None, layer_types=2 * ["full_attention"]), mlx(4), published=False),
     Spec("exaonemoe-bf16", "exaone_moe", exaone_moe(**EPS)),
     Spec("exaonemoe-mlx-4bit", "exaone_moe", exaone_moe(layers=3, head_dim=32, moe_inter=64, num_shared_experts=2, experts=8, n_group=2, topk_group=1, sliding_window=33, mlp_layer_types=["sparse", "dense", "sparse"]), mlx(4, overrides=EXPERTS_8)),
+    Spec("llama4-bf16", "llama4_text", llama4(interleave_moe_layer_step=2, **EPS), Layout(experts="fused")),
+    Spec("llama4-mlx-4bit", "llama4_text", llama4(inter=64, head_dim=32, intermediate_size_mlp=128, no_rope_layer_interval=2), mlx(4, overrides={r".*feed_forward\.router": Quantisation(8, 64)})),
     Spec("ernie45-bf16", "ernie4_5", ernie(**EPS)),
     Spec("ernie45-mlx-4bit", "ernie4_5", ernie(head_dim=32, use_bias=True, **UNTIED), mlx(4)),
     Spec("ernie45moe-bf16", "ernie4_5_moe", ernie_moe(**EPS)),

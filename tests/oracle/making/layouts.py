@@ -302,6 +302,9 @@ def _rename(tensors, layout, config):
             out.update(_heads_apart(name, tensor, config))
         elif not _is_experts(name) or woven and not layout.mlx:
             out[name] = tensor
+        elif layout.mlx and config.get("model_type") == "llama4_text":  # in memory, inputs come before outputs
+            prefix, parts = _unstack(name, tensor.swapaxes(1, 2))
+            out.update({f"{prefix}.{part}.weight": value for part, value in parts.items()})
         elif woven:
             out.update(_gpt_oss_to_mlx(name, tensor))
         elif layout.mlx:
@@ -336,6 +339,10 @@ def _rename_back(tensors, shapes):
             out[name] = _gpt_oss_from_mlx(name, tensors)
             continue
         prefix, part = name.rsplit(".", 1)
+        if f"{prefix}.down_proj.weight" in tensors:
+            parts = ("gate_proj", "up_proj") if part == "gate_up_proj" else (part,)
+            out[name] = np.concatenate([tensors[f"{prefix}.{p}.weight"] for p in parts], 1).swapaxes(1, 2)
+            continue
         switch = _stacked(prefix)
 
         def stacked(projection):

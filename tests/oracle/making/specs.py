@@ -284,6 +284,13 @@ def exaone_moe(experts=6, top=3, moe_inter=32, **more):
     return exaone4(**{**mixture, "num_shared_experts": 1, "routed_scaling_factor": 1.5, **more})
 
 
+def llama4(hidden=64, inter=32, layers=4, heads=4, kv=2, vocab=128, experts=4, top=1, **more):
+    """Chunks and the factors on queries begin anew several times within a prompt."""
+    mixture = {"num_local_experts": experts, "num_experts_per_tok": top, "intermediate_size_mlp": 96}
+    places = {"head_dim": 24, "attention_chunk_size": 40, "floor_scale": 16, "attn_scale": 0.2}
+    return _shape(hidden, inter, layers, heads, kv, vocab, **{**mixture, **places, **rope(5e5), **more})
+
+
 def ernie(hidden=64, inter=128, layers=2, heads=4, kv=2, vocab=128, **more):
     defaults = {"tie_word_embeddings": True, "head_dim": 24, **rope(5e5)}
     return _shape(hidden, inter, layers, heads, kv, vocab, **{**defaults, **more})

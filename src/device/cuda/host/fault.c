@@ -25,6 +25,13 @@ void mt_cuda_lack(mt_device *dev, size_t bytes)
     dev->failed = true;
 }
 
+void mt_cuda_refuse(mt_device *dev, const char *what)
+{
+    if (!dev->failed)
+        mt_fail(&dev->fault, MT_E_UNSUPPORTED, "the GPU does not compute %s", what);
+    dev->failed = true;
+}
+
 bool mt_cuda_device_well(const mt_device *dev, mt_error *err)
 {
     return !dev->failed || mt_fail(err, dev->fault.code, "%s", dev->fault.text);

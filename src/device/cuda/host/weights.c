@@ -370,6 +370,8 @@ mt_experts *mt_cuda_experts_new(mt_set *set, const mt_experts_params *p)
     const mt_device_head *dev = &set->head.dev->head;
     const mt_mat *mats[3] = {p->gate, p->up, p->down};
     const float *biases[3] = {p->gate_bias, p->up_bias, p->down_bias};
+    if (p->routing.on_input)
+        mt_cuda_refuse(set->head.dev, "weights of experts that multiply what these read; use --device cpu");
     *e = (mt_experts){.count = p->count,
                       .top_k = p->top_k,
                       .hidden = p->gate[0].k,
