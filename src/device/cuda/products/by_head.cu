@@ -18,32 +18,62 @@ static __device__ inline uint16_t fma_f16(uint16_t a, uint16_t b, uint16_t c)
     return d;
 }
 
-/* An element of NATIVE4 or NATIVE8 as it is multiplied there, without the weight's unit: a code is read as the
-   subnormal number code * 2^-24. */
-static __device__ inline float native_at(const mt_cuda_weight &w, uint32_t n, uint32_t k)
-{
-    const uint32_t bits = w.kind == MT_CUDA_NATIVE4 ? 4 : 8, column = n % MT_CUDA_NATIVE_TILE,
-                   within = k % MT_CUDA_NATIVE_STEP;
-    const uint8_t *step = native_step(w, n, k, MT_CUDA_NATIVE_BYTES(bits, w.groups));
-    const uint32_t thread = column / 16 * 32 + column % 8 * 4 + within % 8 / 2, high = within % 16 / 8;
-    const uint32_t word = within / 16 * 2 + column % 16 / 8;
-    const uint32_t pair =
-        ((const uint32_t *)(step + MT_CUDA_NATIVE_CODES(
-                                       bits)))[within * w.groups / MT_CUDA_NATIVE_STEP * MT_CUDA_NATIVE_TILE + column];
-    const uint32_t code = bits == 4
-                              ? step[thread * 16 + word / 2 * 4 + word % 2 + within % 2 * 2] >> (high ? 4 : 0) & 15
-                              : step[word / 4 * 2048 + thread * 16 + word % 4 * 4 + within % 2 * 2 + high];
-    return mt_f32_from_f16(fma_f16((uint16_t)code, (uint16_t)pair, (uint16_t)(pair >> 16)));
-}
-
 static __device__ inline bool is_native(const mt_cuda_weight &w)
 {
     return w.kind == MT_CUDA_NATIVE4 || w.kind == MT_CUDA_NATIVE8;
 }
 
-static __device__ inline float element_at(const mt_cuda_weight &w, uint32_t n, uint32_t k)
+/* 32 rows from n0 on, as many as there are of them in `count`, of 64 columns from k0 on, as fp32; zeros beyond k. */
+enum { W_ROWS = 32, W_K = MT_CUDA_NATIVE_STEP };
+
+/* Of NATIVE4 and NATIVE8 as they are multiplied there, without the weight's unit: a code is read as the subnormal number
+   code * 2^-24. A thread takes a word of codes at a time: two neighbours of k and those 8 behind them, of one row or,
+   of 4 bits, of two that are 8 apart. */
+template <int STRIDE, int BITS>
+static __device__ inline void fill_native(float *to, const mt_cuda_weight &w, uint32_t n0, uint32_t count, uint32_t k0)
 {
-    return is_native(w) ? native_at(w, n, k) : weight_at(w, n, k);
+    constexpr uint32_t WORDS = BITS * 32; /* of 16 rows */
+    const uint32_t first = n0 / 16, tiles = (n0 + count + 15) / 16 - first;
+    for (uint32_t i = threadIdx.x; i < tiles * WORDS; i += H_THREADS) {
+        const uint32_t tile = first + i / WORDS, at = i % WORDS,
+                       product = BITS == 4 ? at % 4 : at / 128 * 2 + at % 4 / 2;
+        const uint32_t thread = tile % 4 * 32 + at % 128 / 4,
+                       row = tile * 16 + thread % 32 / 4 + (BITS == 8 && at % 2) * 8;
+        const uint8_t *step = native_step(w, tile * 16, k0, MT_CUDA_NATIVE_BYTES(BITS, w.groups));
+        const uint32_t codes = *(const uint32_t *)(step + at / 128 * 2048 + thread * 16 + at % 4 * 4);
+        const uint32_t *pairs =
+            (const uint32_t *)(step + MT_CUDA_NATIVE_CODES(BITS)) + product * w.groups / 4 * MT_CUDA_NATIVE_TILE;
+        const uint32_t k = product * 16 + thread % 4 * 2;
+#pragma unroll
+        for (uint32_t c = 0; c < (BITS == 4 ? 2 : 1); c++) {
+            const uint32_t n = row + c * 8, pair = pairs[n % MT_CUDA_NATIVE_TILE];
+            if (n < n0 || n >= n0 + count)
+                continue;
+#pragma unroll
+            for (uint32_t e = 0; e < 4; e++) { /* k, k + 1, then those 8 behind */
+                const uint32_t odd = e % 2, high = e / 2;
+                const uint32_t code =
+                    BITS == 4 ? codes >> (odd * 16 + c * 8 + high * 4) & 15 : codes >> (odd * 16 + high * 8) & 255;
+                to[(n - n0) * STRIDE + k + odd + high * 8] =
+                    mt_f32_from_f16(fma_f16((uint16_t)code, (uint16_t)pair, (uint16_t)(pair >> 16)));
+            }
+        }
+    }
+}
+
+template <int STRIDE>
+static __device__ inline void fill_weights(float *to, const mt_cuda_weight &w, uint32_t n0, uint32_t count, uint32_t k0)
+{
+    if (w.kind == MT_CUDA_NATIVE4) {
+        fill_native<STRIDE, 4>(to, w, n0, count, k0);
+        return;
+    }
+    if (w.kind == MT_CUDA_NATIVE8) {
+        fill_native<STRIDE, 8>(to, w, n0, count, k0);
+        return;
+    }
+    for (uint32_t i = threadIdx.x; i < count * W_K; i += H_THREADS)
+        to[i / W_K * STRIDE + i % W_K] = k0 + i % W_K < w.k ? weight_at(w, n0 + i / W_K, k0 + i % W_K) : 0.0f;
 }
 
 /* ---- transposed: y[64 columns of k] = sum over a head's rows ---- */
@@ -51,7 +81,7 @@ static __device__ inline float element_at(const mt_cuda_weight &w, uint32_t n, u
 /* grid: (64 columns of k, heads, ROWS of x). A thread has four columns and ROWS / 16 rows. */
 template <int ROWS_H> static __device__ inline void across_heads(const mt_cuda_by_head &p)
 {
-    constexpr uint32_t N = MT_CUDA_BY_HEAD_K, DEPTH = 32, EACH = ROWS_H < 16 ? 1 : ROWS_H / 16;
+    constexpr uint32_t N = W_K, DEPTH = W_ROWS, EACH = ROWS_H < 16 ? 1 : ROWS_H / 16;
     __shared__ __align__(16) float w[DEPTH][N];
     __shared__ float x[DEPTH][ROWS_H + 1];
     const uint32_t k0 = blockIdx.x * N, head = blockIdx.y, row0 = blockIdx.z * ROWS_H;
@@ -61,8 +91,7 @@ template <int ROWS_H> static __device__ inline void across_heads(const mt_cuda_b
     for (uint32_t r0 = 0; r0 < p.rows; r0 += DEPTH) {
         const uint32_t depth = min(DEPTH, p.rows - r0);
         __syncthreads();
-        for (uint32_t i = threadIdx.x; i < depth * N; i += H_THREADS)
-            w[i / N][i % N] = k0 + i % N < p.w.k ? element_at(p.w, first + r0 + i / N, k0 + i % N) : 0.0f;
+        fill_weights<N>(w[0], p.w, first + r0, depth, k0);
         for (uint32_t i = threadIdx.x; i < DEPTH * ROWS_H; i += H_THREADS)
             if (i % DEPTH < depth)
                 x[i % DEPTH][i / DEPTH] =
@@ -108,7 +137,7 @@ extern "C" __global__ void __launch_bounds__(H_THREADS)
    are 8 apart, or one, and C of columns. */
 template <int ROWS_H> static __device__ inline void f32_heads(const mt_cuda_by_head &p)
 {
-    constexpr uint32_t N = MT_CUDA_BY_HEAD_COLUMNS, DEPTH = 64, APART = DEPTH + 16;
+    constexpr uint32_t N = W_ROWS, DEPTH = W_K, APART = DEPTH + 16;
     constexpr uint32_t GROUPS = ROWS_H == 64 ? 8 : 1, R = ROWS_H / GROUPS, C = N * GROUPS / 16; /* groups of rows */
     __shared__ float w[N][APART], x[ROWS_H][APART];
     const uint32_t n0 = blockIdx.x * N, head = blockIdx.y, row0 = blockIdx.z * ROWS_H, l = threadIdx.x % 16;
@@ -119,9 +148,7 @@ template <int ROWS_H> static __device__ inline void f32_heads(const mt_cuda_by_h
     for (uint32_t k0 = 0; k0 < p.w.k; k0 += DEPTH) {
         const uint32_t depth = min(DEPTH, p.w.k - k0);
         __syncthreads();
-        for (uint32_t i = threadIdx.x; i < N * DEPTH; i += H_THREADS)
-            w[i / DEPTH][i % DEPTH] =
-                i / DEPTH < columns && i % DEPTH < depth ? element_at(p.w, first + i / DEPTH, k0 + i % DEPTH) : 0.0f;
+        fill_weights<APART>(w[0], p.w, first, columns, k0);
         for (uint32_t i = threadIdx.x; i < ROWS_H * DEPTH; i += H_THREADS) {
             const uint32_t r = row0 + i / DEPTH;
             const bool there = r < p.m && i % DEPTH < depth;
