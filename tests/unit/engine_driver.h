@@ -356,11 +356,11 @@ static inline bool fixture_is_quantised(const char *dir)
    sanitizers take four: experts, recurrent layers, pictures, several groups of layers. */
 static inline bool fixture_is_alike(const char *dir)
 {
-    static const char *const kinds[] = {"llama-bf16",     "qwen3-mlx-4bit-g32",   "gemma3-bf16",     "gptoss-bf16",
-                                        "qwen3moe-bf16",  "gemma4-aside-bf16",    "deepseekv3-bf16", "lfm2-bf16",
-                                        "qwen3next-bf16", "phi3-long-bf16",       "qwen35-bf16",     "qwen35-mlx-4bit",
-                                        "qwen3vl-bf16",   "gemma3vl-bf16",        "lfm2vl-bf16",     "granite4-bf16",
-                                        "falconh1-bf16",  "nemotronh-latent-bf16"};
+    static const char *const kinds[] = {"llama-bf16",     "qwen3-mlx-4bit-g32",    "gemma3-bf16",     "gptoss-bf16",
+                                        "qwen3moe-bf16",  "gemma4-aside-bf16",     "deepseekv3-bf16", "lfm2-bf16",
+                                        "qwen3next-bf16", "phi3-long-bf16",        "qwen35-bf16",     "qwen35-mlx-4bit",
+                                        "qwen3vl-bf16",   "gemma3vl-bf16",         "lfm2vl-bf16",     "granite4-bf16",
+                                        "falconh1-bf16",  "nemotronh-latent-bf16", "llama4-bf16"};
     static const char *const few[] = {"qwen3moe-mlx-6bit", "qwen35-mlx-4bit", "qwen3vl-mlx-4bit", "gemma4-bf16"};
     const char *const *chosen = unit_quick() ? few : kinds;
     const size_t count = unit_quick() ? MT_COUNT(few) : MT_COUNT(kinds);
