@@ -364,7 +364,7 @@ typedef struct mt_peaks {
     X(void, op_sum_rows,                                                                                               \
       (mt_device *dev, mt_tensor *y, const mt_index *to, const mt_tensor *x, size_t m),                                \
       (dev, y, to, x, m))                                                                                              \
-    /* x[i] = scale * row tokens[i] of w, for every row of the step */                                                 \
+    /* x[i] = scale * row tokens[i] of w, for every row of the step; w is exact */                                     \
     X(void, op_embed, (mt_device *dev, mt_tensor *x, const mt_weight *w, float scale), (dev, x, w, scale))             \
     /* For the step's rows that have features: x = their features from column `column` on or, where add, x += these */ \
     X(void, op_features,                                                                                               \
@@ -503,7 +503,8 @@ typedef struct mt_peaks {
       (dev, y, x, m, w, bias, eps))                                                                                    \
     /* x = act(x) */                                                                                                   \
     X(void, op_act, (mt_device *dev, mt_tensor *x, size_t m, mt_activation act), (dev, x, m, act))                     \
-    /* x[i] += the sum over j < count of factor[i][j] * row index[i * count + j] of w; factor NULL: all are 1 */       \
+    /* x[i] += the sum over j < count of factor[i][j] * row index[i * count + j] of w, which is exact; factor NULL: all \
+       are 1 */                                                                                                        \
     X(void, op_add_rows,                                                                                               \
       (mt_device *dev, mt_tensor *x, const mt_weight *w, const mt_index *index, const mt_tensor *factor,               \
        size_t count, size_t m),                                                                                        \

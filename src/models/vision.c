@@ -57,7 +57,7 @@ static void load(mt_vision *v, const mt_vision_weights *w)
 {
     const mt_vision_spec *s = v->spec;
     v->patch = mt_weight_new(v->set, &w->patch, w->patch_bias, false);
-    v->table = mt_tower_weight(v->set, &w->table, NULL);
+    v->table = w->table.n ? mt_weight_new(v->set, &w->table, NULL, true) : NULL; /* its rows are looked up */
     v->pixel_norm = mt_tensor_of(v->set, w->pixel_norm, 1, w->patch.k);
     v->pixel_norm_bias = mt_tensor_of(v->set, w->pixel_norm_bias, 1, w->patch.k);
     v->patch_norm = mt_tensor_of(v->set, w->patch_norm, 1, s->hidden);

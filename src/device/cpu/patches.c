@@ -83,7 +83,7 @@ static void add_rows_row(void *ctx, size_t i, size_t worker)
 void mt_cpu_op_add_rows(mt_device *dev, mt_tensor *x, const mt_weight *w, const mt_index *index,
                         const mt_tensor *factor, size_t count, size_t m)
 {
-    assert(m <= x->rows && w->mat.k == x->cols && m * count <= index->count);
+    assert(m <= x->rows && w->mat.k == x->cols && m * count <= index->count && w->class == MT_CLASS_F);
     patches op = {.dev = dev, .y = x, .weight = w, .index = index, .factor = factor, .count = count};
     mt_cpu_run(dev, add_rows_row, &op, m, m * count * x->cols);
 }

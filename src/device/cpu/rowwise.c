@@ -29,7 +29,7 @@ static void embed_row(void *ctx, size_t i, size_t worker)
 void mt_cpu_op_embed(mt_device *dev, mt_tensor *x, const mt_weight *w, float scale)
 {
     const size_t m = dev->batch.rows;
-    assert(m <= x->rows && w->mat.k == x->cols);
+    assert(m <= x->rows && w->mat.k == x->cols && w->class == MT_CLASS_F);
     rowwise op = {.dev = dev, .y = x, .weight = w, .scale = scale};
     mt_cpu_run(dev, embed_row, &op, m, m * x->cols);
 }

@@ -76,7 +76,7 @@ void mt_cuda_op_sum_rows(mt_device *dev, mt_tensor *y, const mt_index *to, const
 
 void mt_cuda_op_embed(mt_device *dev, mt_tensor *x, const mt_weight *w, float scale)
 {
-    assert(w->class != MT_CLASS_N); /* what is looked up is exact */
+    assert(w->class == MT_CLASS_F);
     mt_cuda_lookup p = {.y = x->m, .w = w->d, .index = dev->step.tokens, .m = dev->step.rows, .scale = scale};
     mt_cuda_launch(dev, MT_K_embed, p.m, parts(p.m, x->m.cols, THREADS), 1, THREADS, 0, &p);
 }
@@ -84,6 +84,7 @@ void mt_cuda_op_embed(mt_device *dev, mt_tensor *x, const mt_weight *w, float sc
 void mt_cuda_op_add_rows(mt_device *dev, mt_tensor *x, const mt_weight *w, const mt_index *index,
                          const mt_tensor *factor, size_t count, size_t m)
 {
+    assert(w->class == MT_CLASS_F);
     mt_cuda_lookup p = {.y = x->m,
                         .w = w->d,
                         .factor = matrix(factor),
