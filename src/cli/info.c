@@ -32,6 +32,22 @@ static uint32_t query_dim(const mt_attn_spec *a)
     return a->latent.width ? a->latent.plain + a->latent.turned : a->head_dim;
 }
 
+/* How layers choose the positions they attend to. */
+static void print_index(const mt_model_spec *s)
+{
+    size_t choosing = 0, attending = 0;
+    const mt_index_spec *index = NULL;
+    for (size_t i = 0; i < s->layers; i++) {
+        attending += s->layer[i].attn.index.top > 0;
+        choosing += s->layer[i].attn.index.heads > 0;
+        if (s->layer[i].attn.index.heads)
+            index = &s->layer[i].attn.index;
+    }
+    if (index)
+        printf("%-14sto %u positions, chosen by %u head%s of %u in %zu of %zu layers\n", "attends", index->top,
+               index->heads, plural(index->heads), index->head_dim, choosing, attending);
+}
+
 static void print_model(const mt_model_spec *s)
 {
     printf("%-14s%s (%s)\n", "family", s->family, s->architecture);
@@ -46,6 +62,7 @@ static void print_model(const mt_model_spec *s)
         printf("%-14s%u head%s, %u key/value head%s of %u%s%s\n", "attention", a->heads, plural(a->heads), a->kv_heads,
                plural(a->kv_heads), a->head_dim, a->qk_norm ? ", normalised queries and keys" : "",
                a->qkv_bias ? ", biases" : "");
+    print_index(s);
     size_t sparse = 0;
     for (size_t i = 0; i < s->layers; i++)
         sparse += s->layer[i].sparse;

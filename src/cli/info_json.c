@@ -72,6 +72,7 @@ static void set_model(json_t *root, const mt_model_spec *s)
     set(root, "kv_heads", number(a->kv_heads));
     set(root, "head_dim", number(a->head_dim));
     set(root, "latent", number(a->latent.width));
+    set(root, "chosen_positions", number(a->index.top));
     set(root, "ffn", number(s->layer[0].mlp.ffn));
     set(root, "experts", number(moe.experts));
     set(root, "experts_per_token", number(moe.top_k));

@@ -124,13 +124,15 @@ void mt_set_free(mt_set *set); /* NULL is fine */
 typedef enum mt_kv_type { MT_KV_BF16, MT_KV_F32, MT_KV_Q8, MT_KV_Q4 } mt_kv_type;
 
 /* A page is one block [layer][k|v][head][position][head_dim]. With `latent` there is one head and only keys are kept:
-   [layer][position][head_dim]; a value is the first `latent` elements of its key. */
+   [layer][position][head_dim]; a value is the first `latent` elements of its key. With `top`, attention does not read
+   these keys: mt_op_top_keys compares them. */
 typedef struct mt_kv_shape {
     size_t group; /* index of its page tables in mt_span.pages */
     size_t layers;
     size_t heads, query_heads; /* query_heads / heads query heads share a key/value head */
     size_t head_dim;
     size_t latent;      /* 0: values are kept beside keys */
+    size_t top;         /* so many positions are chosen by these keys, which are all `latent`; 0: they choose nothing */
     size_t page_tokens; /* positions of a page; divides 256 */
     mt_kv_type type;
 } mt_kv_shape;
@@ -165,6 +167,10 @@ typedef struct mt_attention {
     float scale, softcap;
     /* one row: a score of each query head that takes part in the softmax and adds nothing; NULL: none */
     const mt_tensor *sinks;
+    /* a row that sees more than `top` positions attends to `top` of them: to those that mt_op_top_keys wrote; NULL:
+       rows attend to all */
+    const mt_index *chosen;
+    uint32_t top;
 } mt_attention;
 
 /* Columns of a matmul's result by key head: head g begins at column base + g * step. */
@@ -421,6 +427,12 @@ typedef struct mt_peaks {
     X(void, op_attention,                                                                                              \
       (mt_device *dev, mt_tensor *y, const mt_tensor *q, mt_kv *kv, size_t layer, mt_attention how),                   \
       (dev, y, q, kv, layer, how))                                                                                     \
+    /* Chooses positions for each of the step's rows that sees more than shape.top ones: the top ones by score, the     \
+       lower of equal ones, ascending in chosen[row * top ..). A score is the sum over heads h of w[h] *                \
+       max(q[h] . key, 0) by R9, in every precision; q has the heads side by side, w a column for each. */             \
+    X(void, op_top_keys,                                                                                               \
+      (mt_device *dev, mt_index *chosen, const mt_tensor *q, const mt_tensor *w, mt_kv *kv, size_t layer),             \
+      (dev, chosen, q, w, kv, layer))                                                                                  \
     /* y = act(gate) * up, as glu says; y may be gate or up */                                                         \
     X(void, op_glu,                                                                                                    \
       (mt_device *dev, mt_tensor *y, const mt_tensor *gate, const mt_tensor *up, size_t m, mt_glu glu),                \

@@ -81,12 +81,6 @@ static void enter_three_columns(mt_fallback *f, void *at)
     *in = f->columns;
 }
 
-static void enter_attention(mt_fallback *f, void *at)
-{
-    mt_attention *how = at;
-    how->sinks = enter_rows(f, how->sinks);
-}
-
 static void enter_list(mt_fallback *f, void *at)
 {
     const mt_index **index = at;
@@ -95,6 +89,14 @@ static void enter_list(mt_fallback *f, void *at)
         return;
     read_list(f, p, p->host->count);
     *index = p->host;
+}
+
+static void enter_attention(mt_fallback *f, void *at)
+{
+    mt_attention *how = at;
+    how->sinks = enter_rows(f, how->sinks);
+    if (how->chosen)
+        enter_list(f, &how->chosen);
 }
 
 static void write_list(mt_fallback *f, const void *object)

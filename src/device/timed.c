@@ -150,7 +150,7 @@ static void counted_attention(mt_device *dev, mt_tensor *y, const mt_tensor *q, 
         for (size_t i = b->span[j].row; i < b->span[j].row + b->span[j].rows; i++) {
             double from, to;
             seen(b, &b->span[j], i, &how, &from, &to);
-            pairs += to - from;
+            pairs += how.chosen ? fmin(to - from, how.top) : to - from;
             first = fmin(first, from);
             last = fmax(last, to);
         }
@@ -163,6 +163,26 @@ static void counted_attention(mt_device *dev, mt_tensor *y, const mt_tensor *q, 
                   .arithmetic = mt_device_precision(dev) == MT_PRECISION_FAST ? MT_ARITHMETIC_BF16 : MT_ARITHMETIC_FP32,
                   .m = b->rows};
     timed_op_attention(dev, y, q, kv, layer, how);
+}
+
+/* Rows that see no more positions than are chosen compare none. */
+static void counted_top_keys(mt_device *dev, mt_index *chosen, const mt_tensor *q, const mt_tensor *w, mt_kv *kv,
+                             size_t layer)
+{
+    const mt_batch *b = &of(dev)->batch;
+    const mt_kv_shape *s = mt_kv_shape_of(dev, kv);
+    double pairs = 0, keys = 0;
+    for (size_t j = 0; j < b->spans; j++) {
+        const size_t end = b->span[j].position + b->span[j].rows;
+        for (size_t i = 1; i <= b->span[j].rows; i++)
+            pairs += b->span[j].position + i > s->top ? (double)(b->span[j].position + i) : 0;
+        keys += end > s->top ? (double)end : 0;
+    }
+    of(dev)->next = (mt_work){.bytes = keys * position_bytes(dev, s) + 4 * (double)b->rows * cols(dev, q),
+                              .ops = 2 * pairs * cols(dev, q),
+                              .arithmetic = MT_ARITHMETIC_FP32,
+                              .m = b->rows};
+    timed_op_top_keys(dev, chosen, q, w, kv, layer);
 }
 
 static void counted_kv_write(mt_device *dev, mt_kv *kv, size_t layer, const mt_tensor *k, const mt_tensor *v)
@@ -270,6 +290,7 @@ mt_timed *mt_timed_begin(mt_device *dev, mt_timings *timings)
     t->table.op_matmul_heads = counted_matmul_heads;
     t->table.op_moe = counted_moe;
     t->table.op_attention = counted_attention;
+    t->table.op_top_keys = counted_top_keys;
     t->table.op_kv_write = counted_kv_write;
     t->table.op_embed = counted_embed;
     t->table.op_delta = counted_delta;

@@ -317,6 +317,10 @@ static void cut_groups(cutter *c, mt_model_spec *spec, const mt_layer_spec *laye
 {
     for (size_t g = 0; g < spec->group_count; g++) {
         mt_layer_group *group = &spec->groups[g];
+        if (group->top) { /* every rank with heads chooses by itself */
+            group->kv_heads = spec->groups[0].kv_heads;
+            continue;
+        }
         if (group->latent) {
             group->heads = own_heads(spec, layer, g);
             group->kv_heads = group->heads > 0;

@@ -12,12 +12,15 @@
 mt_kv_shape mt_model_kv_shape(const mt_model_spec *spec, size_t group, mt_kv_type type)
 {
     const mt_layer_group *g = &spec->groups[group];
+    if (g->top > 0 && type == MT_KV_Q4) /* what 4 bits would leave of a score chooses too badly */
+        type = MT_KV_Q8;
     return (mt_kv_shape){.group = group,
                          .layers = g->layers + (group == 0 && spec->mtp),
                          .heads = g->kv_heads,
                          .query_heads = g->heads,
                          .head_dim = g->head_dim,
                          .latent = g->latent,
+                         .top = g->top,
                          .page_tokens = MT_PAGE_TOKENS,
                          .type = type};
 }

@@ -19,6 +19,9 @@ typedef enum mt_role {
     MT_ROLE_NARROW_QUERIES,   /* with latents: what queries are products of */
     MT_ROLE_PLAIN_QUERIES,    /* with latents: queries as the checkpoint has them; QUERIES then fit latents */
     MT_ROLE_ATTENDED_LATENTS, /* with latents: what attention gives, before it becomes each head's values */
+    MT_ROLE_INDEX_QUERIES,    /* of the choice of positions, as the next ones */
+    MT_ROLE_INDEX_KEYS,
+    MT_ROLE_INDEX_WEIGHTS,
     MT_ROLE_GATE,
     MT_ROLE_UP,
     MT_ROLE_ROUTER,
@@ -48,7 +51,9 @@ typedef struct mt_decoder_layer {
     mt_weight *q, *k, *v, *o;
     mt_weight *q_narrow, *key_up, *value_up; /* of latents, as the next ones */
     mt_head_rows key_rows, value_rows;
-    mt_tensor *latent, *turned; /* parts of in[MT_ROLE_KEYS] */
+    mt_tensor *latent, *turned;                   /* parts of in[MT_ROLE_KEYS] */
+    mt_weight *index_q, *index_k, *index_weights; /* of the choice of positions, as the next ones */
+    mt_tensor *index_norm, *index_norm_bias;
     mt_weight *gate, *up, *down, *router;
     mt_weight *aside_gate, *aside_out;
     mt_tensor *aside, *aside_norm; /* aside: the layer's columns of mt_model.aside */
@@ -119,6 +124,7 @@ struct mt_model {
     mt_mixer *mixer;           /* runs the recurrent layers; NULL: the model has none */
     mt_rope_table *ropes;      /* as in spec->ropes */
     mt_tensor *stretch;        /* one row of factors on queries (mt_model_spec.stretch); NULL: none */
+    mt_index *chosen;          /* [rows][mt_index_spec.top]: positions that layers attend to; NULL: to all */
     const mt_tensor *features; /* of pictures, set by the engine; NULL: none */
     mt_index *wanted;          /* rows whose logits are computed */
     mt_tensor *last;           /* final hidden states of these rows */

@@ -1,10 +1,12 @@
-/* Families with latent attention: DeepSeek V3, Kimi K2 and the text of K2.5, which are DeepSeek V3, and GLM-4.7-Flash.
-   Their experts are weighed by sigmoids. */
+/* Families with latent attention: DeepSeek V3, Kimi K2 and the text of K2.5, which are DeepSeek V3, and GLM-4.7-Flash;
+   and those of them whose layers choose the positions they attend to: DeepSeek V3.2 and GLM-5. Their experts are
+   weighed by sigmoids. */
 #include <math.h>
 #include <string.h>
 
 #include "device/limits.h"
 #include "models/family.h"
+#include "models/limits.h"
 #include "weights/limits.h"
 
 /* Whether layer i has experts. */
@@ -133,6 +135,68 @@ static bool read_glm_lite(mt_model_spec *s, mt_layer_spec *layer, const mt_confi
            mt_scored_experts_read(s, layer, c, &experts, err);
 }
 
+/* ---- choices of positions ---- */
+
+/* Whether layer i takes the choice of an earlier one: by a list, a pattern of letters, or every how many layers there
+   is a choice of their own. */
+static bool takes_choice(const mt_config *c, size_t i, int64_t every, int64_t offset)
+{
+    const char *type = mt_config_array_string(c, "indexer_types", i);
+    const char *pattern = mt_config_string(c, "index_topk_pattern", "");
+    if (!type)
+        type = mt_config_array_string(c, "index_topk_pattern", i);
+    if (type)
+        return strcmp(type, "shared") == 0;
+    if (i < strlen(pattern))
+        return pattern[i] == 'S';
+    const int64_t beyond = (int64_t)i - offset + 1;
+    return beyond > 0 && beyond % every != 0;
+}
+
+/* Reads what chooses. defaults: what the config may leave out; `pairs` holds where the config does not say. shares:
+   layers may take an earlier one's choice. */
+static bool read_index(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, const mt_index_spec *d, bool shares,
+                       mt_error *err)
+{
+    mt_index_spec index = {.pairs = mt_config_bool(c, "indexer_rope_interleave", d->pairs)};
+    const mt_latent_spec *latent = &layer->attn.latent;
+    int64_t every = 1, offset = 2;
+    if (!mt_size_read(c, "index_topk", d->top, MT_LIMIT_CHOSEN, &index.top, err) ||
+        !mt_size_read(c, "index_n_heads", d->heads, MT_LIMIT_WIDTH, &index.heads, err) ||
+        !mt_size_read(c, "index_head_dim", d->head_dim, MT_LIMIT_HEAD_DIM, &index.head_dim, err) ||
+        (shares && (!mt_config_int(c, "index_topk_freq", 1, 0, MT_LIMIT_LAYERS, &every, err) ||
+                    !mt_config_int(c, "index_skip_topk_offset", 2, -MT_LIMIT_LAYERS, MT_LIMIT_LAYERS, &offset, err))))
+        return false;
+    if (latent->queries == 0 || index.head_dim < latent->turned)
+        return mt_fail(err, MT_E_INVALID,
+                       "\"index_head_dim\" is %u, \"qk_rope_head_dim\" %u and \"q_lora_rank\" %u; the first may not "
+                       "be less than the second, and the third not be missing",
+                       index.head_dim, latent->turned, latent->queries);
+    for (size_t i = 0; i < s->layers; i++) {
+        layer[i].attn.index = index;
+        if (shares && takes_choice(c, i, every < 1 ? 1 : every, offset))
+            layer[i].attn.index.heads = 0;
+    }
+    return true;
+}
+
+static bool read_deepseek_v32(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_arena *arena,
+                              mt_error *err)
+{
+    static const mt_index_spec index = {.top = 2048, .heads = 64, .head_dim = 128};
+    return read_deepseek(s, layer, c, arena, err) && read_index(s, layer, c, &index, false, err);
+}
+
+static bool read_glm_dsa(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_arena *arena, mt_error *err)
+{
+    static const mt_latent_spec latent = {.width = 512, .queries = 2048, .plain = 192, .turned = 64, .value = 256};
+    static const mt_expert_defaults experts = {
+        .experts = 256, .top_k = 8, .ffn = 2048, .groups = 1, .top_groups = 1, .dense = 3, .scaling = 2.5};
+    static const mt_index_spec index = {.top = 2048, .heads = 32, .head_dim = 128, .pairs = true};
+    return check_router(c, err) && mt_latent_read(s, layer, c, &latent, arena, err) &&
+           mt_scored_experts_read(s, layer, c, &experts, err) && read_index(s, layer, c, &index, true, err);
+}
+
 #define DEEPSEEK_DEFAULTS                                                                                           \
     {                                                                                                               \
         .vocab = 129280, .hidden = 7168, .layers = 61, .heads = 128, .head_dim = 64, .ffn = 18432, .context = 4096, \
@@ -152,3 +216,23 @@ const mt_family mt_family_glm4_moe_lite = {.name = "glm4_moe_lite",
                                                         .context = 202752,
                                                         .eps = 1e-5},
                                            .read = read_glm_lite};
+const mt_family mt_family_deepseek_v32 = {.name = "deepseek_v32",
+                                          .defaults = {.vocab = 129280,
+                                                       .hidden = 7168,
+                                                       .layers = 61,
+                                                       .heads = 128,
+                                                       .head_dim = 64,
+                                                       .ffn = 18432,
+                                                       .context = 163840,
+                                                       .eps = 1e-6},
+                                          .read = read_deepseek_v32};
+const mt_family mt_family_glm_moe_dsa = {.name = "glm_moe_dsa",
+                                         .defaults = {.vocab = 154880,
+                                                      .hidden = 6144,
+                                                      .layers = 78,
+                                                      .heads = 64,
+                                                      .head_dim = 64,
+                                                      .ffn = 12288,
+                                                      .context = 202752,
+                                                      .eps = 1e-5},
+                                         .read = read_glm_dsa};

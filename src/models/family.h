@@ -44,7 +44,8 @@ typedef struct mt_family {
         X(mistral4), X(mistral3), X(pixtral), X(gemma4), X(gemma4_text), X(gemma4_unified), X(gemma4_unified_text),    \
         X(gemma4_assistant), X(gemma4_unified_assistant), X(lfm2), X(lfm2_moe), X(lfm2_vl), X(glm4v), X(glm46v),       \
         X(glm4v_moe), X(glm_ocr), X(paddleocr_vl), X(smolvlm), X(idefics3), X(internvl), X(minicpmv4_6),               \
-        X(deepseek_v3), X(kimi_k2), X(kimi_k25), X(glm4_moe_lite), X(granitemoehybrid), X(nemotron_h), X(falcon_h1)
+        X(deepseek_v3), X(kimi_k2), X(kimi_k25), X(glm4_moe_lite), X(deepseek_v32), X(glm_moe_dsa),                    \
+        X(granitemoehybrid), X(nemotron_h), X(falcon_h1)
 #define MT_FAMILY(name) mt_family_##name
 extern const mt_family MT_FAMILIES(MT_FAMILY);
 

@@ -163,7 +163,7 @@ static void remark_layers(mt_info *info)
         remark(info, "values are keys before their norm in %zu of %u layers", same, s->layers);
     if (shared)
         remark(info, "%zu of %u layers have no keys and values, but read those of earlier ones", shared, s->layers);
-    if (s->group_count > 1 && s->groups[0].head_dim != s->groups[1].head_dim)
+    if (s->group_count > 1 && !s->groups[1].top && s->groups[0].head_dim != s->groups[1].head_dim)
         remark(info, "heads have %u elements where all is seen and %u elsewhere", s->groups[0].head_dim,
                s->groups[1].head_dim);
     if (s->layer[0].beside)

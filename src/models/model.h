@@ -21,6 +21,8 @@ typedef struct mt_layer_weights {
     mt_mat q_narrow, key_up, value_up;
     const float *q_narrow_bias;
     mt_head_rows key_rows, value_rows;
+    mt_mat index_q, index_k, index_weights; /* of the choice of positions (mt_index_spec) */
+    const float *index_norm, *index_norm_bias;
     mt_mat gate, up, down;
     const float *gate_bias, *up_bias, *down_bias;
     mt_mat router;

@@ -102,6 +102,32 @@ static uint32_t reach(const mt_attn_spec *a)
     return a->chunk && (!a->window || a->chunk < a->window) ? a->chunk : a->window;
 }
 
+/* Gives the keys by which layers choose positions a group and slots. */
+static bool group_indexes(mt_model_spec *spec, mt_layer_spec *layer, mt_error *err)
+{
+    const size_t g = spec->group_count;
+    for (size_t i = 0; i < spec->layers; i++) {
+        mt_index_spec *index = &layer[i].attn.index;
+        if (index->top == 0)
+            continue;
+        if (index->heads == 0 && spec->group_count == g)
+            return mt_fail(err, MT_E_INVALID, "layer %zu attends to what an earlier layer chose, and none chooses", i);
+        if (index->heads == 0)
+            continue;
+        if (g == MT_KV_GROUPS)
+            return mt_fail(err, MT_E_UNSUPPORTED, "layers of %d windows or shapes of keys cannot choose positions",
+                           MT_KV_GROUPS);
+        spec->group_count = (uint32_t)g + 1;
+        spec->groups[g].kv_heads = 1;
+        spec->groups[g].head_dim = spec->groups[g].latent = index->head_dim;
+        spec->groups[g].heads = index->heads;
+        spec->groups[g].top = index->top;
+        index->group = (uint8_t)g;
+        index->slot = (uint16_t)spec->groups[g].layers++;
+    }
+    return true;
+}
+
 static bool keeps_alike(const mt_layer_group *g, const mt_attn_spec *a)
 {
     return g->window == reach(a) && g->kv_heads == a->kv_heads && g->head_dim == a->head_dim &&
@@ -185,7 +211,7 @@ bool mt_model_spec_group(mt_model_spec *spec, mt_layer_spec *layer, mt_error *er
         return mt_fail(err, MT_E_UNSUPPORTED,
                        "recurrent layers beside attention of different windows or shapes are not supported");
     spec->groups[0].window = 0;
-    return true;
+    return group_indexes(spec, layer, err);
 }
 
 const mt_layer_spec *mt_model_spec_attention(const mt_model_spec *spec)

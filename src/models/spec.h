@@ -10,12 +10,14 @@
 #include "device/device.h"
 #include "weights/config.h"
 
-/* Layers whose pages are alike: same window, number of key/value heads, head size and latent. */
+/* Layers whose pages are alike: same window, number of key/value heads, head size and latent. The keys by which some
+   layers choose positions (mt_index_spec) are a group of their own. */
 typedef struct mt_layer_group {
     uint32_t window; /* 0: all keys are kept */
     uint32_t layers;
     uint32_t kv_heads, head_dim;
     uint32_t latent; /* as mt_latent_spec.width */
+    uint32_t top;    /* as mt_index_spec.top; 0: the group's keys are those of attention */
     uint32_t heads;  /* most query heads of any of its layers */
 } mt_layer_group;
 
@@ -86,17 +88,29 @@ typedef struct mt_latent_spec {
     float eps;                     /* of the norms of both vectors */
 } mt_latent_spec;
 
+/* The choice of the positions that a row attends to (DSA's indexer), where it sees more than `top`. Queries and one key
+   of a position, both with the first elements turned as the latent's key is, give a score for each head; the sum of the
+   positive ones, weighed by numbers of the row, is the position's score. */
+typedef struct mt_index_spec {
+    uint32_t top;             /* how many positions are chosen; 0: a row attends to all it sees */
+    uint32_t heads, head_dim; /* heads 0: the layer takes what the last layer with heads chose */
+    bool pairs;               /* neighbouring elements are turned, not halves of the turned part */
+    uint8_t group;            /* of its keys: index into mt_model_spec.groups */
+    uint16_t slot;            /* its index among the layers that choose */
+} mt_index_spec;
+
 /* Where several ranks compute a model, a spec is that of one rank's part (cut.h): its heads, its columns of each width.
    `slices`, here and below, says into how many slices the whole is divided, as for mt_op_share; 0: it is not
    divided. */
 typedef struct mt_attn_spec {
     uint32_t heads, kv_heads, head_dim; /* with latents: 1 key head, as wide as what is cached of a position */
     mt_latent_spec latent;
-    uint32_t slices; /* of the heads */
-    uint32_t window; /* how many keys a query sees, its own included; 0: all */
-    uint32_t chunk;  /* a query sees keys from the last multiple of this position on; 0: from the first */
-    bool causal;     /* positions of a picture do not see later ones of it, even where mt_vision_spec.block is set */
-    uint8_t rope;    /* index into mt_model_spec.ropes; MT_NO_ROPE: none */
+    mt_index_spec index; /* with latents only */
+    uint32_t slices;     /* of the heads */
+    uint32_t window;     /* how many keys a query sees, its own included; 0: all */
+    uint32_t chunk;      /* a query sees keys from the last multiple of this position on; 0: from the first */
+    bool causal;  /* positions of a picture do not see later ones of it, even where mt_vision_spec.block is set */
+    uint8_t rope; /* index into mt_model_spec.ropes; MT_NO_ROPE: none */
     mt_key_source keys;
     uint16_t source;      /* the earlier layer whose keys and values it reads */
     float scale, softcap; /* softcap 0: none */

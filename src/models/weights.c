@@ -164,6 +164,17 @@ static void bind_lifts(layer_binder *lb, mt_layer_weights *w)
     w->value_rows = (mt_head_rows){.heads = heads, .first = key, .step = key + value, .rows = value};
 }
 
+static void bind_index(layer_binder *lb, mt_layer_weights *w)
+{
+    const mt_attn_spec *a = &lb->layer->attn;
+    const size_t hidden = lb->spec->hidden, dim = a->index.head_dim;
+    plain(lb, "self_attn.indexer.wq_b", a->index.heads * dim, a->latent.queries, &w->index_q);
+    plain(lb, "self_attn.indexer.wk", dim, hidden, &w->index_k);
+    plain(lb, "self_attn.indexer.weights_proj", a->index.heads, hidden, &w->index_weights);
+    w->index_norm = vector(lb, "self_attn.indexer.k_norm", dim);
+    w->index_norm_bias = vector(lb, "self_attn.indexer.k_norm.bias", dim);
+}
+
 static void bind_latent(layer_binder *lb, mt_layer_weights *w)
 {
     const mt_attn_spec *a = &lb->layer->attn;
@@ -177,6 +188,8 @@ static void bind_latent(layer_binder *lb, mt_layer_weights *w)
     matrix(lb, "self_attn.kv_a_proj_with_mqa", a->head_dim, hidden, &w->k, a->qkv_bias, &w->k_bias);
     w->k_norm = vector(lb, "self_attn.kv_a_layernorm", s->width);
     bind_lifts(lb, w);
+    if (a->index.heads)
+        bind_index(lb, w);
     matrix(lb, names_of(lb->spec, lb->layer).o, hidden, (size_t)a->heads * s->value, &w->o, a->o_bias, &w->o_bias);
 }
 
@@ -621,6 +634,7 @@ mt_layer_spec mt_model_guess_layer(const mt_model_spec *spec)
     layer.group = 0;
     layer.slot = (uint16_t)spec->groups[0].layers;
     layer.attn.window = layer.attn.chunk = 0;
+    layer.attn.index = (mt_index_spec){0}; /* to guess, it attends to all it sees */
     return layer;
 }
 

@@ -199,6 +199,58 @@ static void wide_latents(run *r)
     attend_latents(r, &wide);
 }
 
+/* Two pools of pages for the same positions: keys by which `top` of them are chosen, and latents, which rows then attend
+   to. */
+static void choices(run *r)
+{
+    const mt_kv_type type = (mt_kv_type)below(r, KV_TYPES);
+    mt_kv_shape shape = {.layers = 1, .heads = 1, .query_heads = 1 + below(r, 70), .latent = 1 + below(r, 64)};
+    mt_kv_shape index = {.group = 1, .layers = 1, .heads = 1, .query_heads = 1 + below(r, 20)};
+    shape.head_dim = shape.latent + below(r, 3) * (1 + below(r, 20));
+    index.head_dim = index.latent = 1 + below(r, 140);
+    index.top = 1 + below(r, below(r, 2) ? 40 : 600);
+    index.type = shape.type = type;
+    index.page_tokens = shape.page_tokens = MT_PAGE_TOKENS;
+    sequence s[SEQUENCES];
+    mt_span spans[SEQUENCES];
+    mt_batch batch = {.spans = r->units, .span = spans};
+    mt_error err;
+    mt_kv *kv = mt_kv_new(r->set, &shape, &err), *keys = mt_kv_new(r->set, &index, &err);
+    const bool held = kv && keys && mt_kv_reserve(r->set, kv, PAGES, &err) && mt_kv_reserve(r->set, keys, PAGES, &err);
+    (void)held;
+    say(r, "%zu by %zu heads of %zu, %s", index.top, index.query_heads, index.head_dim, type_name(type));
+    plan(r, 2 * QUERIES);
+    draw_sequences(r, s, &several);
+    for (size_t i = 0; i < r->units; i++) {
+        write_keys(r, kv, 0, &s[i], r->unit[i], shape.head_dim, shape.head_dim);
+        write_keys(r, keys, 0, &s[i], r->unit[i] + 1000, index.head_dim, index.head_dim);
+        spans[i] = (mt_span){.row = (uint32_t)batch.rows,
+                             .rows = (uint32_t)s[i].queries,
+                             .position = (uint32_t)s[i].first,
+                             .pages = {s[i].pages, s[i].pages}};
+        batch.rows += s[i].queries;
+    }
+    const size_t cols = shape.query_heads * shape.head_dim, out = shape.query_heads * shape.latent;
+    mt_tensor *q = mt_tensor_new(r->set, batch.rows, cols), *y = mt_tensor_new(r->set, batch.rows, out);
+    mt_tensor *asks = mt_tensor_new(r->set, batch.rows, index.query_heads * index.head_dim);
+    mt_tensor *w = mt_tensor_new(r->set, batch.rows, index.query_heads);
+    mt_index *chosen = mt_index_new(r->set, batch.rows * index.top);
+    for (size_t i = 0; i < r->units; i++) {
+        const mt_span *at = &spans[i];
+        write_positions(r, q, at->row, 3, r->unit[i], at->position, at->rows, cols);
+        write_positions(r, asks, at->row, 5, r->unit[i], at->position, at->rows, index.query_heads * index.head_dim);
+        write_positions(r, w, at->row, 6, r->unit[i], at->position, at->rows, index.query_heads);
+    }
+    mt_step_begin(r->dev, &batch);
+    mt_op_top_keys(r->dev, chosen, asks, w, keys, 0);
+    mt_op_attention(r->dev, y, q, kv, 0, (mt_attention){.scale = 0.1f, .chosen = chosen, .top = (uint32_t)index.top});
+    mt_reading *reading = mt_reading_new(r->set, out * sizeof(float));
+    for (size_t i = 0; i < r->units; i++) {
+        mt_read_rows(r->dev, reading, y, spans[i].row + spans[i].rows - 1, 1);
+        give_floats(r, mt_reading_row(r->dev, reading, 0), out);
+    }
+}
+
 static void attention(run *r)
 {
     attend(r, &several);
@@ -289,6 +341,7 @@ const device_check attention_checks[] = {{.name = "op_kv_write op_attention", .f
                                          {.name = "op_attention", .fn = large_attention, .units = 2, .quick = 14},
                                          {.name = "latents", .fn = latents, .units = SEQUENCES, .latent = true},
                                          {.name = "latents", .fn = wide_latents, .units = 2, .latent = true},
+                                         {.name = "op_top_keys", .fn = choices, .units = SEQUENCES, .choice = true},
                                          {.name = "attention of a tower", .fn = tower, .units = 270},
                                          {.name = "op_kv_copy", .fn = pages, .units = SEQUENCES},
                                          {0}};

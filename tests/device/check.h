@@ -45,6 +45,7 @@ typedef struct device_check {
     size_t units; /* at most; 0: USUAL_UNITS */
     size_t quick; /* trials with --quick, as many as launch all of its kernels; 0: QUICK_TRIALS */
     bool latent;  /* it is about latent attention, which a device may refuse */
+    bool choice;  /* it is about the choice of positions, which a device may refuse */
     bool plain;   /* it is about Mamba2, which a device may refuse */
 } device_check;
 

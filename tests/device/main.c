@@ -18,7 +18,7 @@ typedef struct harness {
     bool all;    /* go on where one has failed */
     bool quick;  /* few trials, nothing large */
     bool itself; /* the device is compared with itself, to see which kernels it launches: results are not checked */
-    bool latents, plain;
+    bool latents, choices, plain;
     bool sm90; /* the definition adds as tensor cores of sm_90, so that nothing may differ */
     mt_numerics numerics;
     const char *against; /* what it is held to: "cpu", but for who only wants to see what is launched */
@@ -359,7 +359,8 @@ static size_t run_checks(harness *h, const device_check *checks, size_t number)
 {
     for (const device_check *c = checks; c->name; c++, number++) {
         bool ok = true;
-        if (!wants(h, c->name, number) || (c->latent && !h->latents) || (c->plain && !h->plain))
+        if (!wants(h, c->name, number) || (c->latent && !h->latents) || (c->choice && !h->choices) ||
+            (c->plain && !h->plain))
             continue;
         const size_t trials = h->trials ? h->trials : !h->quick ? USUAL_TRIALS : c->quick ? c->quick : QUICK_TRIALS;
         for (size_t t = 0; (ok || h->all) && t < trials; t++)
@@ -408,11 +409,17 @@ static void check_peaks(harness *h)
     h->failed += !ok;
 }
 
-/* Whether the device keeps latents, for which there are operations that it otherwise does not have. */
-static bool keeps_latents(mt_device *dev)
+/* Whether the device keeps latents, or keys that choose `top` positions, for which there are operations that it
+   otherwise refuses. */
+static bool keeps_latents(mt_device *dev, size_t top)
 {
-    const mt_kv_shape shape = {
-        .layers = 1, .heads = 1, .query_heads = 1, .head_dim = 24, .latent = 16, .page_tokens = MT_PAGE_TOKENS};
+    const mt_kv_shape shape = {.layers = 1,
+                               .heads = 1,
+                               .query_heads = 1,
+                               .head_dim = top ? 16 : 24,
+                               .latent = 16,
+                               .top = top,
+                               .page_tokens = MT_PAGE_TOKENS};
     mt_error err;
     mt_device_enter(dev);
     mt_set *set = mt_set_new(dev);
@@ -473,7 +480,8 @@ static bool check_device(harness *h, const char *name, size_t threads, mt_precis
     if (h->sm90)
         printf("held to: %s\n", mt_device_name(h->defined));
     list_lacking(h->tested);
-    h->latents = keeps_latents(h->tested);
+    h->latents = keeps_latents(h->tested, 0);
+    h->choices = keeps_latents(h->tested, 8);
     h->plain = keeps_plain_states(h->tested);
     h->itself = strcmp(name, h->against) == 0 && mt_device_apart(h->tested);
     size_t number = 1;

@@ -31,6 +31,7 @@ from making import families, fixtures, layouts, other, pictures, seen, vectors
 HERE = Path(__file__).resolve().parent
 LENGTHS = (1, 5, 37, 250, 300)  # 250: generation crosses position 256; 300: the prompt does
 LONG, LONG_STEPS = 2000, 4  # of recurrent models too, whose errors could add up
+CHOOSING_LENGTHS = (5, 100, 150)  # of models that choose positions: in each row two may be about as good
 STEPS = 12
 CLEAR = 0.3  # a margin that decides the greedy token in fast precision
 SAME = 0.0005  # apart at most: what is recorded is rounded to a millionth, and processors add in other orders
@@ -51,17 +52,20 @@ def make_candidate(spec, config, seed, folder):
     vocab = config.get("text_config", config)["vocab_size"]
     recurrent = (*families.HYBRIDS, *families.MAMBAS, *families.SHORT)
     lengths = (*LENGTHS, LONG) if spec.family in recurrent and spec.family != "nemotron_h" else LENGTHS
+    if spec.family in families.CHOOSING:
+        lengths = CHOOSING_LENGTHS
     prompts = [rng.integers(0, vocab, n).tolist() for n in lengths]
     records = [record.continuation(model, ids, LONG_STEPS if len(ids) == LONG else STEPS) for ids in prompts]
     group = 32 if spec.layout.mlx or spec.layout.packed else 0
     errors = record.rough_errors(model, records, group)
     clear = float((record.margins(records) > CLEAR).mean())
     variety = float(np.mean([len(set(r["token_ids"])) / len(r["token_ids"]) for r in records]))
-    return records, {"clear": clear, "rough": float(errors.max()), "variety": variety}
+    steady = spec.family not in families.CHOOSING or record.is_steady(model, records)
+    return records, {"clear": clear, "rough": float(errors.max()), "variety": variety, "steady": steady}
 
 
 def score(fit):
-    return fit["clear"] + 0.8 * fit["variety"] - 20 * max(0, fit["rough"] - ROUGH_LIMIT)
+    return 100 * fit["steady"] + fit["clear"] + 0.8 * fit["variety"] - 20 * max(0, fit["rough"] - ROUGH_LIMIT)
 
 
 def make(job):

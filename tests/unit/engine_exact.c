@@ -128,7 +128,7 @@ static void every_fixture_in_reference_precision(void **state)
     for_each_fixture(check_reference);
 }
 
-/* Windows, recurrent layers, latents and plain ones, with keys and values in 8 and in 4 bits. */
+/* Windows, recurrent layers, latents, chosen positions and plain ones, with keys and values in 8 and in 4 bits. */
 static void keys_and_values_in_few_bits(void **state)
 {
     static const char *const bits[] = {"8", "4"};
@@ -140,6 +140,7 @@ static void keys_and_values_in_few_bits(void **state)
         check_folder("tests/oracle/checkpoints/gemma3-bf16", MT_PRECISION_FAST, few, MT_COUNT(few), 64, 512);
         check_folder("tests/oracle/checkpoints/qwen35-mlx-4bit", MT_PRECISION_FAST, few, MT_COUNT(few), 64, 512);
         check_folder("tests/oracle/checkpoints/glm47flash-bf16", MT_PRECISION_FAST, few, MT_COUNT(few), 64, 512);
+        check_folder("tests/oracle/checkpoints/glm5-bf16", MT_PRECISION_FAST, few, MT_COUNT(few), 64, 512);
         check_folder("tests/oracle/checkpoints/llama-mlx-4bit", MT_PRECISION_REFERENCE, few, MT_COUNT(few), 64, 512);
         assert_int_equal(unsetenv("MOTET_TEST_KV_BITS"), 0);
     }

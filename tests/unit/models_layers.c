@@ -102,6 +102,13 @@ static void add_latent(toy *t, size_t i, const mt_attn_spec *a)
         add_matrix(t, "self_attn.kv_b_proj", i, a->heads * (l->plain + l->value), l->width, false);
     }
     add_matrix(t, "self_attn.o_proj", i, HIDDEN, a->heads * l->value, a->o_bias);
+    if (a->index.heads) {
+        add_matrix(t, "self_attn.indexer.wq_b", i, a->index.heads * a->index.head_dim, l->queries, false);
+        add_matrix(t, "self_attn.indexer.wk", i, a->index.head_dim, HIDDEN, false);
+        add_matrix(t, "self_attn.indexer.weights_proj", i, a->index.heads, HIDDEN, false);
+        add_vector(t, "self_attn.indexer.k_norm.weight", i, a->index.head_dim, 1);
+        add_vector(t, "self_attn.indexer.k_norm.bias", i, a->index.head_dim, 0);
+    }
 }
 
 static void add_attention(toy *t, size_t i, const mt_attn_spec *a, float one)
@@ -383,6 +390,8 @@ static void experts(const toy *t, const mt_layer_spec *l, const mt_layer_weights
 
 typedef struct memory {
     double k[LAYERS][LENGTH][96], v[LAYERS][LENGTH][96];
+    double index[LENGTH][16];    /* keys by which the present layer chooses */
+    bool passed[LENGTH][LENGTH]; /* positions that rows do not attend to, as the last layer that chooses has it */
 } memory;
 
 static void heads(const toy *t, const mt_attn_spec *a, double *x, size_t count, const float *w, size_t position)
@@ -453,6 +462,54 @@ static void remember(const toy *t, const mt_attn_spec *a, const mt_layer_weights
     heads(t, a, k, a->kv_heads, w->k_norm, position);
 }
 
+static void remember_index(const toy *t, const mt_attn_spec *a, const mt_layer_weights *w, const double *h, size_t p,
+                           double *k)
+{
+    const size_t n = a->index.head_dim;
+    mt_rope rope = t->rope[a->rope];
+    double mean = 0, squares = 0;
+    rope.pairs = a->index.pairs;
+    product(&w->index_k, NULL, h, k);
+    for (size_t i = 0; i < n; i++)
+        mean += k[i] / (double)n;
+    for (size_t i = 0; i < n; i++)
+        squares += (k[i] - mean) * (k[i] - mean) / (double)n;
+    for (size_t i = 0; i < n; i++)
+        k[i] = (k[i] - mean) / sqrt(squares + 1e-6) * w->index_norm[i] + w->index_norm_bias[i];
+    rotate(&rope, k, p);
+}
+
+/* Passes over the positions with the least scores. */
+static void choose(const toy *t, memory *past, const mt_attn_spec *a, const mt_layer_weights *w, const double *h,
+                   size_t p)
+{
+    const mt_index_spec *s = &a->index;
+    mt_rope rope = t->rope[a->rope];
+    double narrow[HIDDEN], q[64], weight[8], score[LENGTH] = {0};
+    rope.pairs = s->pairs;
+    product(&w->q_narrow, w->q_narrow_bias, h, narrow);
+    rms_eps(narrow, w->q_norm, a->latent.queries, (double)a->latent.eps);
+    product(&w->index_q, NULL, narrow, q);
+    product(&w->index_weights, NULL, h, weight);
+    memset(past->passed[p], 0, sizeof(past->passed[p]));
+    for (size_t head = 0; head < s->heads; head++) {
+        rotate(&rope, q + head * s->head_dim, p);
+        for (size_t j = 0; j <= p; j++) {
+            double dot = 0;
+            for (size_t i = 0; i < s->head_dim; i++)
+                dot += q[head * s->head_dim + i] * past->index[j][i];
+            score[j] += weight[head] * (dot > 0 ? dot : 0);
+        }
+    }
+    for (size_t left = p + 1; left > s->top; left--) {
+        size_t worst = LENGTH;
+        for (size_t j = 0; j <= p; j++)
+            if (!past->passed[p][j] && (worst == LENGTH || score[j] <= score[worst]))
+                worst = j;
+        past->passed[p][worst] = true;
+    }
+}
+
 static void sees(const toy *t, const mt_attn_spec *a, size_t p, size_t *from, size_t *to)
 {
     *from = 0;
@@ -508,6 +565,8 @@ static void latent_attention(const toy *t, const memory *past, size_t layer, con
             rotate(&t->rope[a->rope], own + l->plain, p);
         for (size_t j = from; j < to; j++) {
             double s = 0;
+            if (a->index.top && past->passed[p][j])
+                continue;
             for (size_t i = 0; i < dim; i++)
                 s += own[i] * past->k[layer][j][head * dim + i];
             s = exp(s * a->scale *
@@ -661,6 +720,12 @@ static void forward(const toy *t, const uint32_t *tokens, double (*logits)[VOCAB
         for (size_t p = 0; p < LENGTH && s->attn.keys != MT_KEYS_EARLIER; p++) {
             read_stream(t, s, w->attn_norm, x[p], h);
             remember(t, &s->attn, w, h, p, past->k[l][p], past->v[l][p]);
+            if (s->attn.index.heads)
+                remember_index(t, &s->attn, w, h, p, past->index[p]);
+        }
+        for (size_t p = 0; p < LENGTH && s->attn.index.heads; p++) {
+            read_stream(t, s, w->attn_norm, x[p], h);
+            choose(t, past, &s->attn, w, h, p);
         }
         for (size_t p = 0; p < LENGTH; p++) {
             read_stream(t, s, w->attn_norm, x[p], h);
@@ -1127,6 +1192,33 @@ static void latents_are_the_keys_and_values_of_all_heads(void **state)
     assert_int_equal(t.spec.groups[2].latent, 32);
 }
 
+/* As DeepSeek V3.2 and GLM-5 have it: layers that choose, one that takes the choice before it, and one that sees all. */
+static void layers_attend_to_chosen_positions(void **state)
+{
+    toy t;
+    mt_error err = {0};
+    (void)state;
+    begin(&t);
+    t.rope[1].pairs = true;
+    for (size_t i = 0; i < LAYERS; i++) {
+        mt_attn_spec *a = &t.layer[i].attn;
+        a->latent = (mt_latent_spec){.width = 24, .queries = 20, .plain = 12, .turned = 8, .value = 10, .eps = 1e-3f};
+        a->kv_heads = 1;
+        a->head_dim = 32;
+        a->scale = 0.3f;
+        a->rope = 1;
+        if (i != 2)
+            a->index = (mt_index_spec){.top = 270, .heads = i == 1 ? 0 : 6, .head_dim = 10, .pairs = i == 3};
+    }
+    check(&t);
+    assert_int_equal(t.spec.group_count, 2);
+    assert_true(t.spec.groups[1].top == 270 && t.spec.groups[1].layers == 2 && t.spec.groups[1].latent == 10);
+    t.layer[0].attn.index.heads = 0;
+    t.spec.group_count = 0;
+    assert_false(mt_model_spec_group(&t.spec, t.layer, &err));
+    assert_string_equal(err.text, "layer 0 attends to what an earlier layer chose, and none chooses");
+}
+
 static void latents_stand_beside_usual_keys(void **state)
 {
     toy t;
@@ -1157,13 +1249,21 @@ static void keys_of_layers_that_have_others_are_refused(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    IN_FOLDER(layers_differ_in_heads_and_sizes),    IN_FOLDER(chunks_and_no_rope),
-    IN_FOLDER(sinks_limits_and_expert_biases),      IN_FOLDER(experts_beside_a_dense_mlp),
-    IN_FOLDER(sigmoid_routers_with_groups),         IN_FOLDER(gates_and_norms_with_an_offset),
-    IN_FOLDER(queries_grow_with_their_position),    IN_FOLDER(norms_behind_and_none_in_front),
-    IN_FOLDER(factors_on_results_and_logits),       IN_FOLDER(mlps_beside_attention),
-    IN_FOLDER(layers_with_embeddings_of_their_own), IN_FOLDER(latents_are_the_keys_and_values_of_all_heads),
-    IN_FOLDER(latents_stand_beside_usual_keys),     cmocka_unit_test(keys_of_layers_that_have_others_are_refused),
+    IN_FOLDER(layers_differ_in_heads_and_sizes),
+    IN_FOLDER(chunks_and_no_rope),
+    IN_FOLDER(sinks_limits_and_expert_biases),
+    IN_FOLDER(experts_beside_a_dense_mlp),
+    IN_FOLDER(sigmoid_routers_with_groups),
+    IN_FOLDER(gates_and_norms_with_an_offset),
+    IN_FOLDER(queries_grow_with_their_position),
+    IN_FOLDER(norms_behind_and_none_in_front),
+    IN_FOLDER(factors_on_results_and_logits),
+    IN_FOLDER(mlps_beside_attention),
+    IN_FOLDER(layers_with_embeddings_of_their_own),
+    IN_FOLDER(latents_are_the_keys_and_values_of_all_heads),
+    IN_FOLDER(latents_stand_beside_usual_keys),
+    IN_FOLDER(layers_attend_to_chosen_positions),
+    cmocka_unit_test(keys_of_layers_that_have_others_are_refused),
 };
 
 UNIT_MAIN(tests)

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "models/limits.h"
 #include "models/vision.h"
 
 #define SHAPE \
@@ -738,6 +739,46 @@ static void latents_have_widths_and_yarn(void **state)
     assert_int_equal(s.layer[0].attn.latent.width, 512);
 }
 
+static void layers_choose_what_they_attend_to(void **state)
+{
+    mt_model_spec s;
+    (void)state;
+    assert_string_equal(read_spec("{\"model_type\":\"deepseek_v32\"," SHAPE "}", &s), "");
+    assert_true(s.layer[0].attn.latent.width == 512 && s.ropes[0].pairs && s.eps == 1e-6f);
+    for (size_t i = 0; i < s.layers; i++) {
+        const mt_index_spec *index = &s.layer[i].attn.index;
+        assert_true(index->top == 2048 && index->heads == 64 && index->head_dim == 128 && !index->pairs);
+        assert_true(index->group == 1 && index->slot == i);
+    }
+    assert_true(s.group_count == 2 && s.groups[1].top == 2048 && s.groups[1].head_dim == 128);
+    assert_string_equal(read_spec("{\"model_type\":\"glm_moe_dsa\",\"index_topk_freq\":2," SHAPE "}", &s), "");
+    assert_true(s.layer[0].attn.latent.queries == 2048 && s.layer[0].attn.latent.plain == 192 && s.eps == 1e-5f);
+    static const uint32_t heads[] = {32, 32, 0, 32}; /* the first of an offset of 2 and every second behind it */
+    for (size_t i = 0; i < MT_COUNT(heads); i++)
+        assert_true(s.layer[i].attn.index.heads == heads[i] && s.layer[i].attn.index.pairs);
+    assert_int_equal(s.groups[1].layers, s.layers - s.layers / 2 + 1);
+    assert_string_equal(read_spec("{\"model_type\":\"glm_moe_dsa\",\"index_topk_pattern\":\"FSSF\","
+                                  "\"indexer_rope_interleave\":false," SHAPE "}",
+                                  &s),
+                        "");
+    assert_true(s.layer[0].attn.index.heads && !s.layer[1].attn.index.heads && !s.layer[2].attn.index.heads &&
+                s.layer[3].attn.index.heads && !s.layer[3].attn.index.pairs);
+    assert_string_equal(
+        read_spec("{\"model_type\":\"glm_moe_dsa\",\"indexer_types\":[\"full\",\"shared\"]," SHAPE "}", &s), "");
+    assert_true(!s.layer[1].attn.index.heads && s.layer[2].attn.index.heads);
+    assert_string_equal(read_spec("{\"model_type\":\"glm_moe_dsa\",\"indexer_types\":[\"shared\"]," SHAPE "}", &s),
+                        "layer 0 attends to what an earlier layer chose, and none chooses");
+    assert_string_equal(read_spec("{\"model_type\":\"deepseek_v32\",\"index_head_dim\":32," SHAPE "}", &s),
+                        "\"index_head_dim\" is 32, \"qk_rope_head_dim\" 64 and \"q_lora_rank\" 1536; the first may not "
+                        "be less than the second, and the third not be missing");
+    char config[512], wanted[128];
+    snprintf(config, sizeof(config), "{\"model_type\":\"deepseek_v32\",\"index_topk\":%d," SHAPE "}",
+             MT_LIMIT_CHOSEN + 1);
+    snprintf(wanted, sizeof(wanted), "the config's \"index_topk\" is %d; it must be an integer from 1 to %d",
+             MT_LIMIT_CHOSEN + 1, MT_LIMIT_CHOSEN);
+    assert_string_equal(read_spec(config, &s), wanted);
+}
+
 static void wrong_configs_say_what_is_wrong(void **state)
 {
     static const struct {
@@ -919,6 +960,7 @@ static const struct CMUnitTest tests[] = {
     TEST(internvl_has_one_of_several_text_models),
     TEST(minicpm_squeezes_patches_or_not),
     TEST(latents_have_widths_and_yarn),
+    TEST(layers_choose_what_they_attend_to),
     TEST(wrong_configs_say_what_is_wrong),
     TEST(sizes_are_bounded),
 };

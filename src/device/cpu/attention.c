@@ -1,7 +1,10 @@
 /* Attention over pages. The rows of a key/value head are processed in tiles of tokens x query heads of the group; each
    tile walks the segments that its rows see, in ascending order. Where that gives too few work items for the threads
    (few sequences or heads, long contexts), segments become work items and are merged afterwards in the same order: the
-   bits are the same. */
+   bits are the same.
+
+   Where positions were chosen for a row, its keys are gathered, and stand in segments as if they were all there are. So
+   a row for which every position is chosen has the bits of a row that sees them all. */
 #include <assert.h>
 #include <math.h>
 #include <string.h>
@@ -36,6 +39,7 @@ typedef struct tile {
     size_t kv_head, row, tokens; /* row: its first row in the batch */
     /* [seg0, seg1): segments it sees; [lo, hi) of each row: positions */
     size_t seg0, seg1;
+    const uint32_t *chosen; /* the positions that its one token attends to; NULL: all in [lo, hi) */
     uint32_t lo[MT_CPU_ATTN_ROWS], hi[MT_CPU_ATTN_ROWS];
 } tile;
 
@@ -102,6 +106,7 @@ static void make_tile(const attention *op, const mt_span *span, size_t index, si
     const mt_kv *kv = op->kv;
     const size_t first = index * op->tile, left = span->rows - first;
     t->kv_head = kv_head;
+    t->chosen = NULL;
     t->row = span->row + first;
     t->tokens = left < op->tile ? left : op->tile;
     t->a = (mt_attn){.base = kv->data,
@@ -126,6 +131,11 @@ static void make_tile(const attention *op, const mt_span *span, size_t index, si
         const uint32_t from = op->batch->seen_from ? op->batch->seen_from[row] : 0;
         t->hi[i] = op->batch->seen && !op->how.causal ? op->batch->seen[row] : end;
         t->lo[i] = lo > from ? lo : from;
+        if (op->how.chosen && end > op->how.top) {
+            t->chosen = op->how.chosen->data + row * op->how.top;
+            t->lo[i] = 0;
+            t->hi[i] = op->how.top;
+        }
         seen_from = t->lo[i] < seen_from ? t->lo[i] : seen_from;
         seen = t->hi[i] > seen ? t->hi[i] : seen;
     }
@@ -197,10 +207,43 @@ static void widened_segment(const attention *op, float *o, mt_attn_part *part, c
     k->attn_f32(o, part, &a, 0, scratch + 2 * half);
 }
 
+/* A segment of chosen positions: gathers their keys, which are values, too, as kernels read them. */
+static void chosen_segment(const attention *op, float *o, mt_attn_part *part, const tile *t, size_t seg,
+                           uint8_t *scratch)
+{
+    static const uint32_t only[1] = {0};
+    const mt_kernels *k = &op->dev->k;
+    const mt_attn *from = &t->a;
+    const bool f32 = op->kv->bits || op->kv->shape.type == MT_KV_F32;
+    const size_t tokens = from->page_tokens, bytes = from->head_stride * (f32 ? sizeof(float) : sizeof(mt_bf16));
+    const size_t first = seg * MT_SEGMENT, left = op->how.top - first, count = left < MT_SEGMENT ? left : MT_SEGMENT;
+    uint32_t lo[MT_CPU_ATTN_ROWS] = {0}, hi[MT_CPU_ATTN_ROWS];
+    for (size_t i = 0; i < from->rows; i++)
+        hi[i] = (uint32_t)count;
+    for (size_t i = 0; i < count; i++) {
+        const size_t at = t->chosen[first + i], slot = at % tokens;
+        const uint8_t *block = from->base + from->pages[at / tokens] * from->page_stride + from->k_offset;
+        if (op->kv->bits)
+            get_latent(op, (float *)(void *)(scratch + i * bytes), block, slot);
+        else
+            memcpy(scratch + i * bytes, block + slot * bytes, bytes);
+    }
+    mt_attn a = *from;
+    a.base = scratch;
+    a.k_offset = a.v_offset = 0;
+    a.pages = only;
+    a.page_tokens = MT_SEGMENT;
+    a.lo = lo;
+    a.hi = hi;
+    (f32 ? k->attn_f32 : k->attn_plain)(o, part, &a, 0, scratch + MT_SEGMENT * from->head_stride * sizeof(float));
+}
+
 static void segment(const attention *op, float *o, mt_attn_part *part, const tile *t, size_t seg, uint8_t *scratch)
 {
     const mt_kernels *k = &op->dev->k;
-    if (op->kv->widened)
+    if (t->chosen)
+        chosen_segment(op, o, part, t, seg, scratch);
+    else if (op->kv->widened)
         widened_segment(op, o, part, t, seg, scratch);
     else if (op->kv->bits)
         k->attn_q(o, part, &t->a, seg, scratch);
@@ -329,7 +372,13 @@ void mt_cpu_op_attention(mt_device *dev, mt_tensor *y, const mt_tensor *q, mt_kv
     attention op = prepare(dev, y, q, kv, layer, batch);
     assert(q->cols == op.heads * op.head_dim && y->cols == op.heads * op.value_dim && layer < kv->shape.layers &&
            op.heads <= kv->shape.query_heads && batch->rows <= dev->rows);
+    assert(!how.chosen || (kv->shape.latent && how.top > 0 && batch->rows * how.top <= how.chosen->count));
     op.how = how;
+    if (how.chosen) { /* each token has keys of its own */
+        const size_t most = (how.top + MT_SEGMENT - 1) / MT_SEGMENT;
+        op.tile = 1;
+        op.most = op.most < most ? op.most : most;
+    }
     op.form = dev->sm90 ? mt_cpu_sm90_form_of(kv, op.group, &how) : MT_CPU_SM90_NONE;
     size_t work = 0;
     for (size_t i = 0; i < batch->spans; i++) {

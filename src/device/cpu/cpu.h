@@ -109,10 +109,11 @@ typedef struct mt_moe_plan {
 
 /* The working memory that the objects of a set need. */
 typedef struct mt_cpu_needs {
-    size_t k;           /* widest matmul input */
-    size_t head_stride; /* largest padded head size */
-    size_t query;       /* most query heads times padded head size */
-    bool widened;       /* some pages of integers are converted to fp32 */
+    size_t k;             /* widest matmul input */
+    size_t head_stride;   /* largest padded head size */
+    size_t query;         /* most query heads times padded head size */
+    bool widened;         /* some pages are converted to fp32, or keys of a row are gathered */
+    size_t top, compared; /* most positions chosen, and query heads that choose; 0: none are chosen */
     size_t experts, top_k, hidden, inner;
 } mt_cpu_needs;
 
@@ -142,8 +143,10 @@ struct mt_device {
     size_t packed_block; /* bytes of a region */
     uint8_t *scratch;    /* [threads][scratch_bytes] */
     size_t scratch_bytes;
-    uint8_t *queries; /* queries in the type that kernels read */
-    uint8_t *parts;   /* partial results of attention that is split by segments */
+    uint8_t *queries;        /* queries in the type that kernels read */
+    uint8_t *parts;          /* partial results of attention that is split by segments */
+    uint64_t *choices;       /* [2 * threads][mt_cpu_choice_room]: positions that parts of a sequence would choose */
+    uint32_t *choice_counts; /* [2 * threads] */
     mt_moe_plan moe;
 };
 
@@ -240,6 +243,8 @@ void mt_cpu_sm90_attend(mt_cpu_sm90_form form, float *o, mt_attn_part *part, con
 size_t mt_cpu_heads_scratch(const mt_device *dev, size_t matmul);
 size_t mt_cpu_attention_scratch(const mt_device *dev);
 void mt_cpu_plan_attention(mt_device *dev);
+size_t mt_cpu_choice_scratch(const mt_device *dev);
+void mt_cpu_plan_choice(mt_device *dev);
 void mt_cpu_plan_moe(mt_device *dev);
 
 #endif

@@ -167,6 +167,8 @@ static mt_cpu_needs sum_needs(const mt_device *dev)
         n.head_stride = mt_cpu_max(n.head_stride, s->needs.head_stride);
         n.query = mt_cpu_max(n.query, s->needs.query);
         n.widened |= s->needs.widened;
+        n.top = mt_cpu_max(n.top, s->needs.top);
+        n.compared = mt_cpu_max(n.compared, s->needs.compared);
         n.experts = mt_cpu_max(n.experts, s->needs.experts);
         n.top_k = mt_cpu_max(n.top_k, s->needs.top_k);
         n.hidden = mt_cpu_max(n.hidden, s->needs.hidden);
@@ -193,9 +195,11 @@ bool mt_cpu_device_plan(mt_device *dev, size_t rows, mt_error *err)
     scratch = mt_cpu_max(scratch, k->f_scratch_bytes(dev->needs.k));
     scratch = mt_cpu_max(scratch, mt_cpu_sm90_scratch(dev->needs.k));
     scratch = mt_cpu_heads_scratch(dev, scratch);
+    scratch = mt_cpu_max(scratch, mt_cpu_choice_scratch(dev));
     dev->scratch_bytes = mt_cpu_up(mt_cpu_max(scratch, mt_cpu_attention_scratch(dev)), 64);
     dev->scratch = mt_cpu_alloc(dev->plan, mt_host_threads(dev->head.host) * dev->scratch_bytes);
     mt_cpu_plan_attention(dev);
+    mt_cpu_plan_choice(dev);
     mt_cpu_plan_moe(dev);
     return true;
 }

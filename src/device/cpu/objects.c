@@ -180,7 +180,12 @@ mt_kv *mt_cpu_kv_new(mt_set *set, const mt_kv_shape *shape, mt_error *err)
     kv->page_bytes = mt_cpu_kv_page_bytes(set->head.dev, shape);
     set->needs.head_stride = mt_cpu_max(set->needs.head_stride, kv->head_stride);
     set->needs.query = mt_cpu_max(set->needs.query, shape->query_heads * kv->head_stride);
-    set->needs.widened |= kv->widened;
+    set->needs.widened |= kv->widened || shape->top > 0;
+    if (shape->top) {
+        assert(shape->latent == shape->head_dim);
+        set->needs.top = mt_cpu_max(set->needs.top, shape->top);
+        set->needs.compared = mt_cpu_max(set->needs.compared, shape->query_heads);
+    }
     return kv;
 }
 

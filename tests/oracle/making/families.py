@@ -51,6 +51,8 @@ CLASSES = {
     "hy_v3": "HYV3Config",
     "deepseek_v3": "DeepseekV3Config",
     "glm4_moe_lite": "Glm4MoeLiteConfig",
+    "deepseek_v32": "DeepseekV32Config",
+    "glm_moe_dsa": "GlmMoeDsaConfig",
     "granitemoehybrid": "GraniteMoeHybridConfig",
     "nemotron_h": "NemotronHConfig",
     "falcon_h1": "FalconH1Config",
@@ -61,8 +63,9 @@ GEMMA4 = ("gemma4_text", "gemma4_unified_text")  # there as well, but norms have
 HYBRIDS = ("qwen3_next", "qwen3_5_text", "qwen3_5_moe_text")  # recurrent layers beside attention
 GLM = ("glm4v_text", "glm_ocr_text", "glm4")  # norms of their own behind sublayers
 BEHIND = ("olmo2", "olmo3", "exaone4")  # norms behind sublayers and none in front
-LATENT = ("deepseek_v3", "glm4_moe_lite", "mistral4")  # attention over latents
-SIGMOIDS = ("glm4v_moe_text", "glm4_moe", "minimax_m2", "hy_v3", "exaone_moe", "nemotron_h", *LATENT[:2])  # of the router
+CHOOSING = ("deepseek_v32", "glm_moe_dsa")  # layers choose the positions they attend to
+LATENT = ("deepseek_v3", "glm4_moe_lite", *CHOOSING, "mistral4")  # attention over latents
+SIGMOIDS = ("glm4v_moe_text", "glm4_moe", "minimax_m2", "hy_v3", "exaone_moe", "nemotron_h", *LATENT[:-1])  # of the router
 MAMBAS = ("granitemoehybrid", "nemotron_h", "falcon_h1")  # recurrent layers beside attention, too
 SHORT = ("lfm2", "lfm2_moe")  # convolutions beside attention
 MIXTURES = ("qwen3_moe", "qwen3_next", "qwen3_5_moe_text", "gpt_oss", "lfm2_moe", "olmoe", "ernie4_5_moe", "mixtral")
@@ -175,6 +178,8 @@ def published(config):
     config["torch_dtype"] = config.pop("dtype")
     if config["model_type"] == "nemotron_h":
         return _published_nemotron(config)
+    if "index_topk_freq" in config:  # it says what the list does
+        config.pop("indexer_types")
     rope = config.pop("rope_parameters")
     if config["model_type"] in PARTIAL:
         rope = dict(rope)
@@ -231,6 +236,9 @@ GAIN = {  # standard deviation times sqrt(inputs); inputs have a root mean squar
     "q_b_proj": 1.3,
     "kv_a_proj_with_mqa": 1.3,
     "kv_b_proj": 1.3,
+    "wq_b": 1.3,
+    "wk": 1.3,
+    "weights_proj": 1.3,
     "gate_proj": 1.3,
     "up_proj": 1.3,
     "gate_up_proj": 1.3,
@@ -279,6 +287,8 @@ def _gain(name, part, config):
     """The last matrix of a sublayer sets how much it adds, unless a norm follows that does (Gemma)."""
     if part == "down_proj" and config.get("moe_latent_size") and "experts" in name and "shared" not in name:
         return 0.5  # what fc2_latent_proj reads
+    if part == "q_b_proj" and config["model_type"] in CHOOSING:
+        return 0.2  # flat attention: of positions with nearly equal scores, rounding may choose either
     if part not in ("o_proj", "out_proj", "down_proj", "w2", "output_linear", "fc2_latent_proj"):
         return 1.5 if part == "gate" and config["model_type"] in SIGMOIDS else GAIN[part]
     if config["model_type"] in (*GEMMAS, *GEMMA4, *GLM, *BEHIND):

@@ -5,7 +5,7 @@ from .packed import Packed
 from .specs import ROUTER, SHARED, YARN, Spec, gemma2, gemma3, llama, mlx, qwen2, qwen3, qwen3_moe, rope
 from .specs import gemma4, gemma4_experts, gemma4_unified, gpt_oss, lfm2, lfm2_moe, ministral3, ministral3_rope, mistral
 from .specs import cohere, cohere2, ernie, ernie_moe, exaone4, exaone_moe, gemma, glm, glm4_moe, granite, hy_v3, llama4, longrope, minimax_m2
-from .specs import EVEN, deepseek, falcon_h1, granite_hybrid, latent, mistral4, mixtral, nemotron_h, olmo2, olmo3
+from .specs import EVEN, chooses, deepseek, falcon_h1, glm5, granite_hybrid, latent, mistral4, mixtral, nemotron_h, olmo2, olmo3
 from .specs import olmoe, phi3, qwen2_moe, qwen3_5, qwen3_5_moe, qwen3_next, seed_oss, smollm3
 
 EPS = {"rms_norm_eps": 1e-3}  # large enough to show where another is used
@@ -354,6 +354,13 @@ LATENTS = [
     Spec("glm47flash-older-mlx-4bit", "glm4_moe_lite", latent(**LATENT), Layout(mlx=Quantisation(4, 32), lifts=False), published=False),
 ]
 
+# DeepSeek V3.2 and GLM-5
+CHOOSING = [
+    Spec("deepseekv32-bf16", "deepseek_v32", chooses(**YARN_LATENT, **EPS)),
+    Spec("deepseekv32-fp8", "deepseek_v32", chooses(hidden=128, inter=128, experts=4, n_group=2, topk_group=1, top=2, index_head_dim=32), Layout(fp8=True, fp8_scale="F32")),
+    Spec("glm5-bf16", "glm_moe_dsa", glm5(layers=5, index_topk_freq=2, index_skip_topk_offset=2, **EPS)),
+]
+
 MAMBAS = [
     Spec("granite4-bf16", "granitemoehybrid", granite_hybrid(**EPS)),
     Spec("granite4moe-bf16", "granitemoehybrid", granite_hybrid(experts=6, mamba=(8, 2, 16), attend=(1, 3), position_embedding_type="rope", **UNTIED), published=False),
@@ -366,4 +373,4 @@ MAMBAS = [
     Spec("falconh1-norm-bf16", "falcon_h1", falcon_h1(layers=3, mamba=(4, 2, 16, 32), mamba_rms_norm=True, mamba_norm_before_gate=False, projectors_bias=True), published=False),
 ]
 
-ALL = HUGGING_FACE + MLX_FAMILIES + MLX_FORMATS + HYBRIDS + GPT_OSS + MISTRALS + GEMMA4 + LFMS + PACKED + SMALL + LATENTS + MAMBAS
+ALL = HUGGING_FACE + MLX_FAMILIES + MLX_FORMATS + HYBRIDS + GPT_OSS + MISTRALS + GEMMA4 + LFMS + PACKED + SMALL + LATENTS + CHOOSING + MAMBAS

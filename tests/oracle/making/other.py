@@ -4,11 +4,11 @@ import random
 
 from .layouts import Layout, Quantisation
 from .packed import Packed
-from .families import GEMMA4, HYBRIDS, LATENT, MIXTURES
+from .families import CHOOSING, GEMMA4, HYBRIDS, LATENT, MIXTURES
 from .specs import ROUTER, SHARED, Spec, gemma2, gemma3, llama, mlx, qwen2, qwen3, qwen3_moe, rope
 from .specs import gemma4, gemma4_experts, gemma4_unified, gpt_oss, lfm2, lfm2_moe, ministral3, ministral3_rope, mistral
 from .specs import cohere, cohere2, ernie, ernie_moe, exaone4, exaone_moe, gemma, glm, glm4_moe, granite, hy_v3, longrope, minimax_m2
-from .specs import deepseek, latent, mistral4, mixtral, olmo2, olmo3
+from .specs import chooses, deepseek, glm5, latent, mistral4, mixtral, olmo2, olmo3
 from .specs import olmoe, phi3, qwen2_moe, qwen3_5, qwen3_5_moe, qwen3_next, seed_oss, smollm3
 
 FAMILIES = ["llama", "qwen2", "qwen3", "qwen3_moe", "gemma3_text", "gemma2", *HYBRIDS, "gpt_oss", "mistral", "ministral3"]
@@ -319,6 +319,14 @@ def _latent(draw, family, shape, moe_inter, more):
         return mistral4(draw.choice([16, 40, 64]), draw.choice([0.0, 0.1, 0.3]), **same)
     if family == "glm4_moe_lite":
         return latent(**same, **scaling)
+    if family in CHOOSING:
+        index = {"index_topk": draw.randint(2, 300), "index_n_heads": draw.randint(6, 12)}
+        index["index_head_dim"] = widths["qk_rope_head_dim"] + draw.choice([0, 8, 32])
+        same |= {"q_lora_rank": widths["q_lora_rank"] or 40, **index}
+        same.pop("rope_interleave")
+        if family == "deepseek_v32":
+            return chooses(**same, **scaling)
+        return glm5(**same, **scaling, index_topk_freq=draw.randint(1, 3))
     groups = draw.choice([{}, {"n_group": 1, "topk_group": 1}, {"n_group": 2, "topk_group": 1, "top": 2}])
     return deepseek(**{**same, **scaling, **groups, "first_k_dense_replace": draw.randint(0, 1)})
 

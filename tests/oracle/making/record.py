@@ -1,6 +1,7 @@
 """What transformers answers: greedy continuations in float32 with eager attention, with the leading logprobs."""
 
 import contextlib
+import copy
 import json
 
 import numpy as np
@@ -12,6 +13,15 @@ TOP = 20
 transformers.AutoModelForCausalLM.register(
     transformers.Mistral4Config, transformers.models.mistral4.modeling_mistral4.Mistral4ForCausalLM, exist_ok=True
 )
+
+
+def _turns_pairs():
+    """GLM-5's indexer turns neighbouring elements, as its authors' code and transformers 5.17 do; 5.12 turns halves."""
+    module = transformers.models.glm_moe_dsa.modeling_glm_moe_dsa
+    module.apply_rotary_pos_emb = module.apply_rotary_pos_emb_interleave
+
+
+_turns_pairs()
 
 
 def build(folder):
@@ -63,6 +73,16 @@ def continuation(model, prompt, steps):
     return {"prompt_token_ids": list(prompt), "token_ids": ids[len(prompt) :], "steps": record}
 
 
+def is_steady(model, records):
+    """Whether rounding changes no choice: of positions with nearly equal scores, either may be attended to."""
+    exact = copy.deepcopy(model).double()
+    for record in records:
+        rows = logprobs(exact, record["prompt_token_ids"] + record["token_ids"][:-1], len(record["steps"]))
+        if any(abs(row[i] - value) > 2e-5 for row, step in zip(rows, record["steps"]) for i, value in step):
+            return False
+    return True
+
+
 def confirm(folder, records):
     """transformers, reading the folder by itself, must agree with what was recorded from our own reading of it."""
     load = transformers.AutoModelForCausalLM.from_pretrained
@@ -105,7 +125,7 @@ def rough(model, group):
 
     handles = []
     for name, module in model.named_modules():
-        exact = name.endswith(("in_proj_a", "in_proj_b", "in_proj_ba", "shared_expert_gate"))
+        exact = name.endswith(("in_proj_a", "in_proj_b", "in_proj_ba", "shared_expert_gate")) or ".indexer." in name
         if isinstance(module, torch.nn.Linear) and not exact or name.endswith("mlp.experts"):
             handles.append(module.register_forward_pre_hook(on_input))
         if name.endswith(("k_proj", "v_proj", "k_norm", "kv_a_layernorm")):

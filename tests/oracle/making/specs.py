@@ -356,6 +356,20 @@ def deepseek(**more):
     return latent(**{"first_k_dense_replace": 1, "n_group": 4, "topk_group": 2, **more})
 
 
+def chooses(**more):
+    """DeepSeek with layers that attend to 64 positions of those they see; enough heads that no score is 0."""
+    index = {"index_topk": 64, "index_n_heads": 8, "index_head_dim": 24}
+    settings = deepseek(**{"layers": 3, **index, **more})
+    return {**settings, "num_experts": settings["n_routed_experts"]}
+
+
+def glm5(**more):
+    """GLM-5, where some layers attend to what an earlier one chose."""
+    settings = chooses(**{"n_group": 1, "topk_group": 1, **more})
+    settings.pop("num_experts")
+    return settings
+
+
 def mistral4(original=64, beta=0.3, **more):
     return latent(**{"routed_scaling_factor": 1.0, **ministral3_rope(1e4, original, beta), **more})
 

@@ -181,6 +181,10 @@ size_t mt_cuda_kv_page_bytes(const mt_device *dev, const mt_kv_shape *s)
 
 mt_kv *mt_cuda_kv_new(mt_set *set, const mt_kv_shape *s, mt_error *err)
 {
+    if (s->top) {
+        mt_fail(err, MT_E_UNSUPPORTED, "attention to chosen positions is not computed on GPUs yet; use --device cpu");
+        return NULL;
+    }
     if (s->latent && !mt_cuda_latent_fits(set->head.dev, s)) {
         mt_fail(err, MT_E_UNSUPPORTED, "keys of %zu elements are too wide for this GPU; use --device cpu", s->head_dim);
         return NULL;

@@ -43,6 +43,13 @@ void mt_cuda_op_copy_row(mt_device *dev, mt_tensor *y, size_t to, const mt_tenso
                x->m.data + from * x->m.stride * sizeof(float), x->m.cols * sizeof(float), mt_cuda_stream(dev));
 }
 
+/* mt_cuda_kv_new refuses pages of keys that this compares. */
+void mt_cuda_op_top_keys(mt_device *dev, mt_index *chosen, const mt_tensor *q, const mt_tensor *w, mt_kv *kv,
+                         size_t layer)
+{
+    (void)dev, (void)chosen, (void)q, (void)w, (void)kv, (void)layer;
+}
+
 /* There is one rank only: see open_cuda. */
 void mt_cuda_op_share(mt_device *dev, mt_tensor *x, size_t slices, size_t m, bool all)
 {
