@@ -19,6 +19,9 @@
 enum { SOUND, CRASHES, LOOPS, GREEDY, CURIOUS };
 enum { OPENS, CONNECTS, FORKS, RUNS, CODES, KILLS, WAYS };
 
+/* Volatile, since a compiler may leave out what is allocated and not used. */
+static void *volatile block;
+
 /* In memory that processes share. */
 typedef struct deed {
     int kind;
@@ -60,8 +63,10 @@ png_structp png_create_read_struct(png_const_charp version, png_voidp ctx, png_e
     if (evil->kind == CRASHES)
         *nowhere = 1;
     while (evil->kind == LOOPS) {}
-    if (evil->kind == GREEDY)
-        evil->refused = malloc((size_t)4 << 30) == NULL;
+    if (evil->kind == GREEDY) {
+        block = malloc((size_t)4 << 30);
+        evil->refused = block == NULL;
+    }
     if (evil->kind == CURIOUS)
         try_all();
     return real(version, ctx, error, warning);
