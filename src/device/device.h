@@ -427,8 +427,8 @@ typedef struct mt_peaks {
     X(void, op_attention,                                                                                              \
       (mt_device *dev, mt_tensor *y, const mt_tensor *q, mt_kv *kv, size_t layer, mt_attention how),                   \
       (dev, y, q, kv, layer, how))                                                                                     \
-    /* Chooses positions for each of the step's rows that sees more than shape.top ones: the top ones by score, the     \
-       lower of equal ones, ascending in chosen[row * top ..). A score is the sum over heads h of w[h] *                \
+    /* Chooses positions for each of the step's rows that sees more than shape.top ones: the top ones by score, the    \
+       lower of equal ones, ascending in chosen[row * top ..). A score is the sum over heads h of w[h] *               \
        max(q[h] . key, 0) by R9, in every precision; q has the heads side by side, w a column for each. */             \
     X(void, op_top_keys,                                                                                               \
       (mt_device *dev, mt_index *chosen, const mt_tensor *q, const mt_tensor *w, mt_kv *kv, size_t layer),             \
@@ -515,8 +515,8 @@ typedef struct mt_peaks {
       (dev, y, x, m, w, bias, eps))                                                                                    \
     /* x = act(x) */                                                                                                   \
     X(void, op_act, (mt_device *dev, mt_tensor *x, size_t m, mt_activation act), (dev, x, m, act))                     \
-    /* x[i] += the sum over j < count of factor[i][j] * row index[i * count + j] of w, which is exact; factor NULL: all \
-       are 1 */                                                                                                        \
+    /* x[i] += the sum over j < count of factor[i][j] * row index[i * count + j] of w, which is exact; factor NULL:    \
+       all are 1 */                                                                                                    \
     X(void, op_add_rows,                                                                                               \
       (mt_device *dev, mt_tensor *x, const mt_weight *w, const mt_index *index, const mt_tensor *factor,               \
        size_t count, size_t m),                                                                                        \

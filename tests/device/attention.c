@@ -199,8 +199,8 @@ static void wide_latents(run *r)
     attend_latents(r, &wide);
 }
 
-/* Two pools of pages for the same positions: keys by which `top` of them are chosen, and latents, which rows then attend
-   to. */
+/* Two pools of pages for the same positions: keys by which `top` of them are chosen, and latents, which rows then
+   attend to. */
 static void choices(run *r)
 {
     const mt_kv_type type = (mt_kv_type)below(r, KV_TYPES);

@@ -1192,7 +1192,8 @@ static void latents_are_the_keys_and_values_of_all_heads(void **state)
     assert_int_equal(t.spec.groups[2].latent, 32);
 }
 
-/* As DeepSeek V3.2 and GLM-5 have it: layers that choose, one that takes the choice before it, and one that sees all. */
+/* As DeepSeek V3.2 and GLM-5 have it: layers that choose, one that takes the choice before it, and one that sees
+   all. */
 static void layers_attend_to_chosen_positions(void **state)
 {
     toy t;

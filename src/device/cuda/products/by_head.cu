@@ -26,9 +26,9 @@ static __device__ inline bool is_native(const mt_cuda_weight &w)
 /* 32 rows from n0 on, as many as there are of them in `count`, of 64 columns from k0 on, as fp32; zeros beyond k. */
 enum { W_ROWS = 32, W_K = MT_CUDA_NATIVE_STEP };
 
-/* Of NATIVE4 and NATIVE8 as they are multiplied there, without the weight's unit: a code is read as the subnormal number
-   code * 2^-24. A thread takes a word of codes at a time: two neighbours of k and those 8 behind them, of one row or,
-   of 4 bits, of two that are 8 apart. */
+/* Of NATIVE4 and NATIVE8 as they are multiplied there, without the weight's unit: a code is read as the subnormal
+   number code * 2^-24. A thread takes a word of codes at a time: two neighbours of k and those 8 behind them, of one
+   row or, of 4 bits, of two that are 8 apart. */
 template <int STRIDE, int BITS>
 static __device__ inline void fill_native(float *to, const mt_cuda_weight &w, uint32_t n0, uint32_t count, uint32_t k0)
 {
