@@ -170,8 +170,8 @@ static void mlp_halves(run *r)
    be gated and packed by the kernel that multiplies them, however a device shares out their columns. */
 static void mlp_some(run *r)
 {
-    static const size_t inners[] = {128, 192, 256, 1152, 1280, 4224, 6272};
-    const size_t inner = in_turn(r, inners, MT_COUNT(inners)), every = inner / 64,
+    static const size_t inners[] = {128, 192, 256, 704, 1152, 1280, 4224, 6272, 16960};
+    const size_t inner = in_turn(r, inners, MT_COUNT(inners) - r->quick), every = inner / 64,
                  hidden = 128 * (1 + below(r, r->quick && inner > 4000 ? 1 : 3));
     const mt_mat shape = {.format = MT_FORMAT_AFFINE,
                           .bits = below(r, 3) ? 4 : 8,
@@ -393,7 +393,7 @@ static void attend(run *r)
 const device_check together_checks[] = {{.name = "an MLP, op_spend", .fn = mlp, .units = 200, .quick = 16},
                                         {.name = "a row's MLP", .fn = mlp, .units = 1, .quick = 100},
                                         {.name = "an MLP in halves", .fn = mlp_halves, .units = 70, .quick = 16},
-                                        {.name = "an MLP of some rows", .fn = mlp_some, .units = 64},
+                                        {.name = "an MLP of some rows", .fn = mlp_some, .units = 64, .quick = 24},
                                         {.name = "a tower's MLP", .fn = tower_mlp, .units = 150},
                                         {.name = "between products", .fn = between, .units = 100},
                                         {.name = "attention of a layer", .fn = attend, .units = SEQUENCES},

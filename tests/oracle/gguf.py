@@ -250,7 +250,7 @@ ARCHITECTURES = {
 }
 # families that no architecture is for, or one of another age, and those that motet reads from safetensors alone
 UNKNOWN = (
-    *("glm", "hy_v3", "deepseek_v3", "glm4_moe_lite"),
+    *("glm", "hy_v3", "deepseek_v3", "deepseek_v32", "glm4_moe_lite", "glm_moe_dsa"),
     *("exaone_moe", "llama4_text", "falcon_h1", "granitemoehybrid", "nemotron_h", "mistral4"),
 )
 TURNED = ("llama", "mistral3", "smollm3", "granite")
