@@ -67,6 +67,7 @@ struct mt_http_connection {
     bool eof;        /* the client has shut its side */
     bool doomed;     /* is freed by the loop in a moment */
     bool advancing;  /* its input is being read: an answer that ends meanwhile leaves the next request to the reader */
+    bool asked;      /* it has had a request */
     bool held;       /* its follower takes nothing more of the body for now */
     size_t streamed; /* bytes of the body that it was given since its alarm was set */
     bool spare;      /* there was no room for it: see crowd.c */

@@ -214,6 +214,7 @@ static void begin_exchange(mt_http_connection *c, const mt_http_head *head)
         .keep_alive = head->keep_alive,
         .origin = allowed ? mt_strdup(allowed) : NULL,
     };
+    c->asked = true;
     c->route = NULL;
     if (name && mt_http_name_valid(name))
         snprintf(c->exchange.name, sizeof(c->exchange.name), "%s", name);

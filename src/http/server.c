@@ -125,10 +125,11 @@ static void stop_listening(mt_http_server *server)
     mt_http_sockets_close(&server->sockets);
 }
 
-static void close_idle_connections(mt_http_server *server)
+/* asked: only those that have had a request; the request of another may be on its way. */
+static void close_idle_connections(mt_http_server *server, bool asked)
 {
     for (size_t i = 0; i < server->slot_count; i++)
-        if (server->slots[i])
+        if (server->slots[i] && (server->slots[i]->asked || !asked))
             mt_http_connection_close_idle(server->slots[i]);
 }
 
@@ -139,7 +140,7 @@ static void stop_if_drained(mt_http_server *server)
         return;
     if (server->sockets.count > 0 && mt_http_count_get(&server->count.exchanges) == 0) {
         stop_listening(server);
-        close_idle_connections(server);
+        close_idle_connections(server, false);
     }
     if (server->sockets.count == 0 && server->free_count == server->slot_count)
         event_base_loopbreak(server->loop);
@@ -214,7 +215,7 @@ static void on_drain(evutil_socket_t fd, short what, void *arg)
     server->draining = true;
     if (server->leave_ms < 0)
         stop_listening(server);
-    close_idle_connections(server);
+    close_idle_connections(server, server->leave_ms >= 0);
     event_add(server->deadline_event, &deadline);
     if (server->leave_ms > 0) {
         const struct timeval leave = milliseconds(server->leave_ms);

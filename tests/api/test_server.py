@@ -1110,10 +1110,12 @@ def a_signal_lets_answers_end_and_sends_new_requests_elsewhere():
 
 @test
 def a_server_without_answers_listens_as_long_as_it_is_told():
-    with start("--drain-seconds", "600", "--drain-listen-seconds", "600") as server:
+    with start("--drain-seconds", "600", "--drain-listen-seconds", "600") as server, server.socket() as early:
         server.process.send_signal(signal.SIGTERM)
         assert eventually(lambda: "server.draining" in "".join(server.log))
         says_that_it_drains(server)
+        early.sendall(b"GET /ready HTTP/1.1\r\nhost: localhost\r\n\r\n")  # who has not asked yet is answered, too
+        assert early.recv(65536).startswith(b"HTTP/1.1 503 ")
         assert server.process.poll() is None
         assert server.stop(signal.SIGINT) == 128 + signal.SIGINT
         server.process.returncode = 0  # as it was told

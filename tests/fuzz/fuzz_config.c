@@ -61,7 +61,8 @@ static void read_spec(const mt_config *c)
         assert(s.hidden >= 1 && s.hidden <= MT_LIMIT_WIDTH && s.vocab >= 1 && s.vocab <= MT_LIMIT_VOCAB);
         for (size_t i = 0; i < s.layers; i++) {
             const mt_attn_spec *a = &s.layer[i].attn;
-            assert(a->head_dim >= 1 && a->head_dim <= MT_LIMIT_HEAD_DIM && a->rope < s.rope_count);
+            assert(a->head_dim >= 1 && a->head_dim <= MT_LIMIT_HEAD_DIM);
+            assert(a->rope < s.rope_count || a->rope == MT_NO_ROPE);
             assert(a->kv_heads >= 1 && a->heads % a->kv_heads == 0 && s.layer[i].moe.experts <= MT_LIMIT_EXPERTS);
         }
     } else {

@@ -42,7 +42,7 @@ static void key_of(unsigned number, uint8_t key[MT_TIER_KEY])
 /* What is kept under a number says which it is, from end to end. */
 static uint8_t *data_of(unsigned number, size_t size, uint8_t *data)
 {
-    static uint8_t pattern[251 + 4096];
+    uint8_t pattern[251 + 4096];
     for (size_t i = 0; i < sizeof(pattern); i++)
         pattern[i] = (uint8_t)(i % 251);
     for (size_t at = 0; at < size; at += 4096)
