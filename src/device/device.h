@@ -167,8 +167,8 @@ typedef struct mt_attention {
     float scale, softcap;
     /* one row: a score of each query head that takes part in the softmax and adds nothing; NULL: none */
     const mt_tensor *sinks;
-    /* a row that sees more than `top` positions attends to `top` of them: to those that mt_op_top_keys wrote; NULL:
-       rows attend to all */
+    /* the positions that mt_op_top_keys chose, `top` for each row; a row that sees more than `top` positions attends to
+       these alone. NULL: every row attends to all positions that it sees */
     const mt_index *chosen;
     uint32_t top;
 } mt_attention;

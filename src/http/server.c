@@ -125,7 +125,7 @@ static void stop_listening(mt_http_server *server)
     mt_http_sockets_close(&server->sockets);
 }
 
-/* asked: only those that have had a request; the request of another may be on its way. */
+/* asked: leaves open the connections on which no request has come yet, since one may be on its way. */
 static void close_idle_connections(mt_http_server *server, bool asked)
 {
     for (size_t i = 0; i < server->slot_count; i++)

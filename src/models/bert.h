@@ -37,7 +37,7 @@ typedef struct mt_bert_spec {
     bool gated;               /* MLPs have a gate, which the activation is of */
     /* Rotary embeddings, of layers that see all and of local ones; without, positions have embeddings. */
     mt_rope rope[2];
-    const bool *local; /* [layers]: a token sees those that are at most `reach` away; NULL: no layer is local */
+    const bool *local; /* [layers]: its tokens see tokens at most `reach` positions away; NULL: no layer is local */
     uint32_t reach;
     /* of the classifier */
     mt_bert_view view;

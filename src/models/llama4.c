@@ -36,7 +36,8 @@ static bool read_stretch(mt_model_spec *s, const mt_config *c, mt_arena *arena, 
     return true;
 }
 
-/* Which layers turn queries and keys, and which see a chunk: those that turn, or those that "layer_types" names. */
+/* Sets for each layer whether it rotates queries and keys, and whether its tokens see their own chunk only: so do the
+   layers that "layer_types" calls "chunked_attention" or, without that list, those that rotate. */
 static bool read_layers(mt_model_spec *s, mt_layer_spec *layer, const mt_config *c, mt_error *err)
 {
     static const char turns[] = "no_rope_layers", types[] = "layer_types"; /* no_rope_layers: 1 where a layer turns */

@@ -8,6 +8,7 @@ import argparse
 import glob
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -87,7 +88,8 @@ def readme(r, place, user="root"):
     if images.request(8000, "GET", "/live"):
         raise roots.Missing("port 8000, which README.md names, is somebody else's")
     with open(r.log_path + ".serve", "w", encoding="utf-8") as log:
-        serving = subprocess.Popen(r.shell(first, user, place), stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        serving = subprocess.Popen(r.shell(first, user, place), stdout=log, stderr=log, stdin=subprocess.DEVNULL,
+                                   start_new_session=True)
         try:
             while (images.request(8000, "GET", "/ready") or [0])[0] != 200:
                 if serving.poll() is not None:
@@ -95,7 +97,7 @@ def readme(r, place, user="root"):
                 time.sleep(0.5)
             said = r.run(rest, user, place)
         finally:
-            serving.kill()
+            os.killpg(serving.pid, signal.SIGKILL)  # the shell, make and the server
             serving.wait()
     if ANSWER not in said or "3 triangles" not in said:
         raise roots.Failed("README.md's commands say: " + said)

@@ -8,6 +8,7 @@
    each, of which a product of 16 takes four. Queries and keys are permuted alike, so that only the order of additions
    is another one, the same for every row. */
 #include "device/cuda/attention/attention.cuh"
+#include "device/cuda/attention/scores.cuh"
 #include "device/cuda/common/mma.cuh"
 
 enum { WARPS_A = 4, KEYS = MT_SEGMENT / WARPS_A, P_STRIDE = MT_SEGMENT + 8 };
@@ -59,37 +60,6 @@ static __device__ inline void score(float s[MT][KEYS / 8][4], const shared_room<
             }
         }
     }
-}
-
-/* Scales and masks; each row's largest score over all four warps. */
-template <int HD, int MT>
-static __device__ inline void mask(float s[MT][KEYS / 8][4], shared_room<HD, MT> &room, const mt_cuda_attention &p,
-                                   uint32_t first)
-{
-    const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-#pragma unroll
-    for (int i = 0; i < MT; i++)
-#pragma unroll
-        for (int h = 0; h < 2; h++) {
-            const uint32_t row = i * 16 + h * 8 + lane / 4;
-            const range seen = room.seen[row];
-            float most = -INFINITY;
-#pragma unroll
-            for (int j = 0; j < KEYS / 8; j++)
-#pragma unroll
-                for (int e = 0; e < 2; e++) {
-                    const uint32_t at = first + warp * KEYS + j * 8 + lane % 4 * 2 + e;
-                    float x = s[i][j][h * 2 + e] * p.scale;
-                    x = p.softcap != 0.0f ? mt_softcap1(x, p.softcap) : x;
-                    x = at >= seen.lo && at < seen.hi ? x : -INFINITY;
-                    s[i][j][h * 2 + e] = x;
-                    most = mt_max1(most, x);
-                }
-            most = mt_max1(most, __shfl_xor_sync(0xffffffffu, most, 1));
-            most = mt_max1(most, __shfl_xor_sync(0xffffffffu, most, 2));
-            if (lane % 4 == 0)
-                room.most[warp][row] = most;
-        }
 }
 
 /* p = bf16(exp(s - m)) into shared memory, and sums of them by warp. */
@@ -221,7 +191,7 @@ template <int HD, int MT> static __device__ void attend(const mt_cuda_attention 
         {
             float s[MT][KEYS / 8][4];
             score<HD, MT>(s, room, p, pages, first, kv_head);
-            mask<HD, MT>(s, room, p, first);
+            mask(s, room, p, first);
             __syncthreads();
             if (threadIdx.x < ROWS_A) {
                 const uint32_t r = threadIdx.x;

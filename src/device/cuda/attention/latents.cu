@@ -3,9 +3,8 @@
 
    A block takes 16 rows of a tile, tokens times query heads, and a segment after the other, or one share of them. It
    gathers 16 positions at a time as fp32: once for the scores of all rows, once for the values of each four rows. */
-#include "device/cuda/attention/attention.cuh"
 #include "device/cuda/attention/kvq.cuh"
-#include "device/cuda/attention/latents.h"
+#include "device/cuda/attention/latents.cuh"
 
 enum { L_ROWS = MT_CUDA_LATENT_ROWS, L_THREADS = MT_CUDA_LATENT_THREADS, L_STRIDE = MT_SEGMENT + 4, SOME = 4 };
 enum { APART = 16, COLUMNS_EACH = MT_LIMIT_HEAD_DIM / L_THREADS }; /* APART: two keys of a warp in different banks */
@@ -128,31 +127,6 @@ static __device__ inline whole weigh(float *s, range seen, uint32_t first, bool 
     }
     part.l = fold16(part.l);
     return part;
-}
-
-/* What a block works on: rows are `heads` query heads from head0 on, for each token of a tile. */
-typedef struct latent_work {
-    tile_at at;
-    tile_range seen;
-    const uint32_t *pages;
-    uint32_t head0, heads, rows, shares, seg0, seg1;
-} latent_work;
-
-static __device__ inline latent_work find_work(const mt_cuda_latents &l)
-{
-    const mt_cuda_attention &p = l.p;
-    latent_work w;
-    w.head0 = blockIdx.y * l.heads;
-    w.heads = min(p.heads - w.head0, l.heads);
-    w.at = find_tile(p, blockIdx.x);
-    w.seen = tile_seen(p, w.at);
-    w.pages = p.step.pages + w.at.span.pages;
-    w.rows = w.at.tokens * w.heads;
-    w.shares = shares_of(p, w.at, w.seen);
-    const uint32_t from = w.seen.any.lo / MT_SEGMENT, n = segments_of(w.seen);
-    w.seg0 = from + n * blockIdx.z / w.shares;
-    w.seg1 = from + n * (blockIdx.z + 1) / w.shares;
-    return w;
 }
 
 static __device__ inline float *part_of(const mt_cuda_latents &l, const latent_work &w, uint32_t seg, uint32_t row)

@@ -6,8 +6,8 @@
 
    64 rows of a segment are 36 million operations and 540 KB from the L2 cache, which takes half as long again as the
    products. */
-#include "device/cuda/attention/attention.cuh"
-#include "device/cuda/attention/latents.h"
+#include "device/cuda/attention/latents.cuh"
+#include "device/cuda/attention/scores.cuh"
 #include "device/cuda/common/mma.cuh"
 
 enum {
@@ -25,31 +25,6 @@ template <int DIM> struct latent_room {
     float m[T_ROWS], l[T_ROWS], old[T_ROWS], now[T_ROWS]; /* now below 0: nothing comes */
     range seen[T_ROWS];
 };
-
-typedef struct latent_work {
-    tile_at at;
-    tile_range seen;
-    const uint32_t *pages;
-    uint32_t head0, heads, rows, tiles, shares, seg0, seg1; /* tiles: of 16 rows */
-} latent_work;
-
-static __device__ inline latent_work find_work(const mt_cuda_latents &l)
-{
-    const mt_cuda_attention &p = l.p;
-    latent_work w;
-    w.head0 = blockIdx.y * l.heads;
-    w.heads = min(p.heads - w.head0, l.heads);
-    w.at = find_tile(p, blockIdx.x);
-    w.seen = tile_seen(p, w.at);
-    w.pages = p.step.pages + w.at.span.pages;
-    w.rows = w.at.tokens * w.heads;
-    w.tiles = (w.rows + 15) / 16;
-    w.shares = shares_of(p, w.at, w.seen);
-    const uint32_t from = w.seen.any.lo / MT_SEGMENT, n = segments_of(w.seen);
-    w.seg0 = from + n * blockIdx.z / w.shares;
-    w.seg1 = from + n * (blockIdx.z + 1) / w.shares;
-    return w;
-}
 
 static __device__ inline const uint16_t *key_at(const mt_cuda_attention &p, const uint32_t *pages, uint32_t at,
                                                 uint32_t dim)
@@ -96,37 +71,6 @@ static __device__ inline void score(float (&s)[TILES][KEYS / 8][4], const latent
             }
         }
     }
-}
-
-/* Scales and masks; each row's largest score among this warp's keys. */
-template <int DIM>
-static __device__ inline void mask(float (&s)[TILES][KEYS / 8][4], latent_room<DIM> &room, const mt_cuda_attention &p,
-                                   uint32_t first)
-{
-    const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-#pragma unroll
-    for (int i = 0; i < TILES; i++)
-#pragma unroll
-        for (int h = 0; h < 2; h++) {
-            const uint32_t row = i * 16 + h * 8 + lane / 4;
-            const range seen = room.seen[row];
-            float most = -INFINITY;
-#pragma unroll
-            for (int j = 0; j < KEYS / 8; j++)
-#pragma unroll
-                for (int e = 0; e < 2; e++) {
-                    const uint32_t at = first + warp * KEYS + j * 8 + lane % 4 * 2 + e;
-                    float x = s[i][j][h * 2 + e] * p.scale;
-                    x = p.softcap != 0.0f ? mt_softcap1(x, p.softcap) : x;
-                    x = at >= seen.lo && at < seen.hi ? x : -INFINITY;
-                    s[i][j][h * 2 + e] = x;
-                    most = mt_max1(most, x);
-                }
-            most = mt_max1(most, __shfl_xor_sync(0xffffffffu, most, 1));
-            most = mt_max1(most, __shfl_xor_sync(0xffffffffu, most, 2));
-            if (lane % 4 == 0)
-                room.most[warp][row] = most;
-        }
 }
 
 /* p = bf16(exp(s - m)) into shared memory, and sums of them by warp. */
@@ -272,7 +216,7 @@ template <int DIM, int LATENT> static __device__ inline void attend(const mt_cud
         {
             float s[TILES][KEYS / 8][4];
             score<DIM>(s, room, p, w, first);
-            mask<DIM>(s, room, p, first);
+            mask(s, room, p, first);
             __syncthreads();
             if (threadIdx.x < T_ROWS) {
                 float m = room.most[0][threadIdx.x];

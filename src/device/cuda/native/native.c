@@ -253,7 +253,7 @@ static void launch_few(mt_device *dev, mt_cuda_native_few *few)
     mt_cuda_native *p = &few->p;
     const size_t groups = groups_of(&p->w[0]), blocks = deal_columns(p, k->tiles) * groups;
     const size_t row_tiles = (p->m + k->rows - 1) / k->rows;
-    /* at the end the ring has the block's sums, and those that come to it */
+    /* after the products, the memory of the ring holds the block's sums and those that other blocks send to it */
     const size_t sums = 2 * k->rows * (k->tiles * (size_t)MT_CUDA_NATIVE_TILE + 4) * sizeof(float);
     p->stages = 0;
     for (uint32_t most = k->blocks; most > 0 && !p->stages; most--) /* more than one only where its ring has room */

@@ -53,7 +53,7 @@ struct few_place : native_place {
     uint32_t expert;
 };
 
-/* Weight i of those that share the rows: where rows are sorted, the expert's. */
+/* Weight i of this launch. If rows are sorted by expert, its codes, bias and unit are those of the block's expert. */
 static __device__ inline mt_cuda_weight weight_of(const mt_cuda_native_few &f, const few_place &at, uint32_t i)
 {
     mt_cuda_weight w = f.p.w[i];
