@@ -1,6 +1,6 @@
-/* Scores of a segment's keys in registers, as products of bf16 leave them: s[i][j][h * 2 + e] is of row 16 i + 8 h + lane
-   / 4 and of the warp's key 8 j + 2 (lane % 4) + e. `room` is the kernel's shared memory: `seen` by row, `most` by warp
-   and row. */
+/* Scores of a segment's keys in registers, as products of bf16 leave them: s[i][j][h * 2 + e] is of row
+   16 i + 8 h + lane / 4 and of the warp's key 8 j + 2 (lane % 4) + e. `room` is the kernel's shared memory: `seen` by
+   row, `most` by warp and row. */
 #ifndef MT_DEVICE_CUDA_ATTENTION_SCORES_CUH
 #define MT_DEVICE_CUDA_ATTENTION_SCORES_CUH
 

@@ -321,7 +321,7 @@ template <int BITS, int J> static __device__ inline void codes_heads(const mt_cu
     for (uint32_t step = 0; step < w.steps; step++) {
         __syncthreads();
         for (uint32_t i = threadIdx.x / 4; i < max(ROWS_H * 4, H_THREADS / 4); i += H_THREADS / 4) {
-            const bool there = i < ROWS_H * 4 && row0 + i / 4 < p.m; /* else the lane packs zeros: packing needs all lanes of a warp */
+            const bool there = i < ROWS_H * 4 && row0 + i / 4 < p.m; /* else zeros: packing needs all lanes */
             float x[QUARTER] = {0};
             if (there)
                 load_quarter(x, row_of(p.x, row0 + i / 4) + head * p.x_dim, step * 4 + i % 4, w.k);
